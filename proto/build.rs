@@ -19,10 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .compile_well_known_types(false)
         // JSON with the names of the .proto: what support files and fixtures are written in.
         .message_attribute(".", "#[derive(serde::Serialize, serde::Deserialize)] #[serde(default)]")
-        .enum_attribute(
-            ".",
-            "#[derive(serde::Serialize, serde::Deserialize)] #[serde(rename_all = \"snake_case\")]",
-        )
+        .enum_attribute(".", "#[derive(serde::Serialize, serde::Deserialize)] #[serde(rename_all = \"snake_case\")]")
         .field_attribute("forge.NetworkSecurityGroupRuleAttributes.source_net", "#[serde(flatten)]")
         .field_attribute("forge.NetworkSecurityGroupRuleAttributes.destination_net", "#[serde(flatten)]")
         .field_attribute("forge.InstanceInterfaceConfig.network_details", "#[serde(flatten)]")

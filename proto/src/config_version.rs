@@ -83,8 +83,21 @@ mod tests {
     #[test]
     fn refuses_anything_else() {
         for text in [
-            "", "V1", "v1-T2", "V1-t2", "V-T2", "V1-T", "V1-T2-3", "1-2", "V-1-T2", "V1--T2", "V1-T-2",
-            "V18446744073709551616-T1", "V1-T99999999999999999999", "V1 -T2", "T2-V1",
+            "",
+            "V1",
+            "v1-T2",
+            "V1-t2",
+            "V-T2",
+            "V1-T",
+            "V1-T2-3",
+            "1-2",
+            "V-1-T2",
+            "V1--T2",
+            "V1-T-2",
+            "V18446744073709551616-T1",
+            "V1-T99999999999999999999",
+            "V1 -T2",
+            "T2-V1",
         ] {
             assert!(text.parse::<ConfigVersion>().is_err(), "{text:?}");
         }
@@ -101,7 +114,8 @@ mod tests {
 
     #[test]
     fn the_older_is_the_one_made_first() {
-        let (early_high, late_low): (ConfigVersion, ConfigVersion) = ("V9-T1".parse().unwrap(), "V2-T5".parse().unwrap());
+        let (early_high, late_low): (ConfigVersion, ConfigVersion) =
+            ("V9-T1".parse().unwrap(), "V2-T5".parse().unwrap());
         assert_eq!(early_high.older(late_low), early_high);
         assert_eq!(late_low.older(early_high), early_high);
         assert_eq!("V2-T5".parse::<ConfigVersion>().unwrap().older("V1-T5".parse().unwrap()).number(), 1);

@@ -104,8 +104,7 @@ mod tests {
 
     #[test]
     fn kind_is_the_sixth_letter() {
-        for (letters, kind) in
-            [("dt", MachineKind::Dpu), ("hs", MachineKind::Host), ("pt", MachineKind::PredictedHost)]
+        for (letters, kind) in [("dt", MachineKind::Dpu), ("hs", MachineKind::Host), ("pt", MachineKind::PredictedHost)]
         {
             let id: MachineId = format!("fm100{letters}{HASH}").parse().unwrap();
             assert_eq!(id.kind(), kind);
