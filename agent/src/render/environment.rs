@@ -1,0 +1,212 @@
+//! What the agent learns from its DPU and its own configuration, not from the controller.
+
+use std::{cmp::Ordering, fmt, net::Ipv4Addr, str::FromStr, time::Duration};
+
+/// The DPU that files are rendered for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Environment {
+    /// Uplink names as HBN knows them, in order: `p0_if`, `p1_if`.
+    pub uplinks: Vec<String>,
+    /// HBN's side of the link to the metadata service, for example `pf0dpu1_if`; none if the DPU has no such link.
+    pub metadata_interface: Option<String>,
+    /// Version of HBN; none is read as a current one.
+    pub hbn_version: Option<HbnVersion>,
+    /// The DHCP server on the DPU.
+    pub dhcp: DhcpSettings,
+}
+
+impl Default for Environment {
+    fn default() -> Self {
+        Self {
+            uplinks: vec!["p0_if".into(), "p1_if".into()],
+            metadata_interface: Some("pf0dpu1_if".into()),
+            hbn_version: None,
+            dhcp: DhcpSettings::default(),
+        }
+    }
+}
+
+impl Environment {
+    /// Ending of the names of HBN's ports: `if`, or `sf` before 2.3.0-doca2.8.0.
+    pub(crate) fn port_suffix(&self) -> &'static str {
+        match &self.hbn_version {
+            Some(version) if *version < HbnVersion::renamed_ports() => "sf",
+            _ => "if",
+        }
+    }
+
+    /// Name of the representor of the host's physical function.
+    pub(crate) fn physical_port(&self) -> String {
+        format!("pf0hpf_{}", self.port_suffix())
+    }
+
+    /// Name of the representor of one of the host's virtual functions.
+    pub(crate) fn virtual_port(&self, function: u32) -> String {
+        format!("pf0vf{function}_{}", self.port_suffix())
+    }
+}
+
+/// Version of HBN, as in an image tag (`2.3.0-doca2.8.0`) or as NVUE says it (`HBN 3.2.0`).
+///
+/// Compared number by number, HBN's own numbers first, so 10.0.0 is newer than 2.3.0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HbnVersion {
+    hbn: Vec<u32>,
+    doca: Vec<u32>,
+}
+
+/// A text that is no version of HBN.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no HBN version: expected a form like 2.3.0-doca2.8.0 or HBN 3.2.0")]
+pub struct HbnVersionError(String);
+
+impl HbnVersion {
+    /// From here on ports are named `..._if`.
+    fn renamed_ports() -> Self {
+        Self { hbn: vec![2, 3, 0], doca: vec![2, 8, 0] }
+    }
+}
+
+impl FromStr for HbnVersion {
+    type Err = HbnVersionError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let fault = || HbnVersionError(text.chars().take(80).collect());
+        let numbers = |part: &str| part.split('.').map(|number| number.parse().ok()).collect::<Option<Vec<u32>>>();
+        let plain = text.trim();
+        let plain = plain.strip_prefix("HBN").map_or(plain, str::trim_start);
+        let (hbn, rest) = plain.split_once('-').unwrap_or((plain, ""));
+        let doca = match rest.strip_prefix("doca") {
+            Some(doca) => numbers(doca.split('-').next().unwrap_or_default()).ok_or_else(fault)?,
+            None => Vec::new(),
+        };
+        Ok(Self { hbn: numbers(hbn).ok_or_else(fault)?, doca })
+    }
+}
+
+impl fmt::Display for HbnVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dotted = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
+        f.write_str(&dotted(&self.hbn))?;
+        if self.doca.is_empty() { Ok(()) } else { write!(f, "-doca{}", dotted(&self.doca)) }
+    }
+}
+
+impl PartialOrd for HbnVersion {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        // A version without DOCA's part is not older than the same one with it: both are the same HBN.
+        let doca = if self.doca.is_empty() || other.doca.is_empty() {
+            Ordering::Equal
+        } else {
+            self.doca.cmp(&other.doca)
+        };
+        Some(self.hbn.cmp(&other.hbn).then(doca))
+    }
+}
+
+/// Which DHCP server answers the host, and what it says beside what the controller decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DhcpSettings {
+    /// The server.
+    pub server: DhcpServer,
+    /// DNS servers offered to the host.
+    pub nameservers: Vec<Ipv4Addr>,
+    /// NTP servers offered to the host.
+    pub ntp_servers: Vec<Ipv4Addr>,
+    /// Server that hosts boot from: the `next-server`, and the source of the default boot file.
+    pub provisioning_server: Option<Ipv4Addr>,
+    /// How long an address is leased.
+    pub lease: Duration,
+    /// When a host asks to renew.
+    pub renew: Duration,
+    /// When a host asks anybody to renew.
+    pub rebind: Duration,
+}
+
+/// A DHCP server that the agent can write the configuration of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DhcpServer {
+    /// ISC Kea, `kea-dhcp4.conf`.
+    #[default]
+    Kea,
+    /// ISC dhcpd, `dhcpd.conf`.
+    Dhcpd,
+    /// NICo's own server, which runs in HBN: `dhcp.yaml`, `host.yaml` and a file for supervisord.
+    Nico,
+    /// No server is managed here.
+    None,
+}
+
+/// A text that names no DHCP server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no DHCP server: choose kea, dhcpd, nico or none")]
+pub struct DhcpServerError(String);
+
+impl FromStr for DhcpServer {
+    type Err = DhcpServerError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "kea" => Ok(Self::Kea),
+            "dhcpd" => Ok(Self::Dhcpd),
+            "nico" => Ok(Self::Nico),
+            "none" => Ok(Self::None),
+            other => Err(DhcpServerError(other.chars().take(40).collect())),
+        }
+    }
+}
+
+impl Default for DhcpSettings {
+    fn default() -> Self {
+        Self {
+            server: DhcpServer::default(),
+            nameservers: Vec::new(),
+            ntp_servers: Vec::new(),
+            provisioning_server: None,
+            lease: Duration::from_secs(604_800),
+            renew: Duration::from_secs(3_600),
+            rebind: Duration::from_secs(432_000),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(text: &str) -> HbnVersion {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn versions_compare_as_numbers() {
+        for (older, newer) in [
+            ("2.3.0-doca2.8.0", "10.0.0-doca3.0.0"),
+            ("2.2.0-doca2.7.0", "2.3.0-doca2.8.0"),
+            ("2.3.0-doca2.8.0", "2.3.0-doca2.10.0"),
+            ("1.5.0-doca2.2.0", "HBN 3.2.0"),
+            ("2.3", "2.3.1"),
+        ] {
+            assert!(version(older) < version(newer), "{older} {newer}");
+            assert!(version(newer) >= version(older), "{older} {newer}");
+        }
+        assert!(version("HBN 2.3.0") >= version("2.3.0-doca2.8.0"));
+        assert_eq!(version("HBN 2.3.0-doca2.8.0").to_string(), "2.3.0-doca2.8.0");
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in ["", "latest", "2.x", "HBN", "2.3.0-docaX", "99999999999.0"] {
+            assert!(text.parse::<HbnVersion>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn port_names_follow_the_version() {
+        let named = |text: &str| Environment { hbn_version: Some(version(text)), ..Default::default() }.physical_port();
+        assert_eq!(named("2.2.0-doca2.7.0"), "pf0hpf_sf");
+        assert_eq!(named("2.3.0-doca2.8.0"), "pf0hpf_if");
+        assert_eq!(named("10.0.0-doca4.0.0"), "pf0hpf_if");
+        assert_eq!(Environment::default().virtual_port(3), "pf0vf3_if");
+    }
+}

@@ -1,0 +1,15 @@
+//! From what the controller wants to the files that make a DPU do it.
+//!
+//! Everything here is a function of its arguments: the same response, environment and templates give the same bytes.
+//! A response is parsed once, into [`NetworkConfig`]; what does not parse is refused with the name of the field. The
+//! texts come from [`Templates`], which an operator can override.
+
+mod config;
+mod environment;
+mod files;
+mod templates;
+
+pub use config::{Acknowledgement, ConfigError, NetworkConfig, Underlay};
+pub use environment::{DhcpServer, DhcpServerError, DhcpSettings, Environment, HbnVersion, HbnVersionError};
+pub use files::{ConfigFile, Dhcp, DhcpFiles, Expectations, RenderError, RenderedFiles, TenantPeer, files, isolated};
+pub use templates::{TemplateError, Templates};
