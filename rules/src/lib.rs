@@ -1,1 +1,21 @@
-//! (to be written)
+//! The rule engine: a pack of declarations becomes an immutable [`RuleSet`] that decides what happens to a host.
+//!
+//! A pack is loaded, checked as a whole, and decides by [`RuleSet::decide`]: a pure function of a
+//! [`Snapshot`]. What rules can read is listed by [`fact_dictionary`]; how to write them is in this crate's README.
+
+mod decision;
+mod ruleset;
+mod snapshot;
+mod state_path;
+mod trace;
+
+pub use decision::{Action, Argument, Decision, Delete, DpuStep, FailureChange, Fault, FaultKind, Go, OnFailure, Wait};
+pub use ruleset::RuleSet;
+pub use snapshot::{
+    ActionRecord, ActionStatus, Alert, Answer, Attestation, Bmc, CauseNow, Decommission, DpfPhase, Dpu, DpuHealth,
+    Fact, FactType, Failure, Firmware, HardwareHealth, HealthReport, Host, HostHealth, InstallMethod, InstallTask,
+    Instance, JobState, Lockdown, Measurement, Micros, PowerRequest, PowerState, Requests, ScriptStatus, SecureBoot,
+    Site, Snapshot, State, Success, TaskState, UploadStatus, Validation, Value, Vendor, fact_dictionary,
+};
+pub use state_path::StatePath;
+pub use trace::{AlertSeen, ArmResult, ArmTrace, Decided, Explanation, FactSeen, Step, Trace};
