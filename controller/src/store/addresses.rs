@@ -1,0 +1,141 @@
+use std::{fmt, net::IpAddr, str::FromStr};
+
+use super::{
+    Result, StoreError, Tx,
+    error::{failed, is_taken},
+    row::{Row, micros},
+};
+use crate::Moment;
+
+/// An address that somebody holds. No address is held twice in a site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// The address.
+    pub address: IpAddr,
+    /// What it is for.
+    pub pool: AddressPool,
+    /// Machine id of a host or DPU, or id of an instance.
+    pub owner: String,
+    /// Since when.
+    pub since: Moment,
+}
+
+/// What an address is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AddressPool {
+    /// A DPU's loopback, the end of its tunnels.
+    Loopback,
+    /// A host on the admin network.
+    Admin,
+    /// An interface of an instance.
+    Instance,
+}
+
+impl fmt::Display for AddressPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Loopback => "loopback",
+            Self::Admin => "admin",
+            Self::Instance => "instance",
+        })
+    }
+}
+
+impl FromStr for AddressPool {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        match text {
+            "loopback" => Ok(Self::Loopback),
+            "admin" => Ok(Self::Admin),
+            "instance" => Ok(Self::Instance),
+            _ => Err(format!("unknown address pool `{text}`")),
+        }
+    }
+}
+
+impl Tx {
+    /// Gives an address to an owner.
+    ///
+    /// # Errors
+    /// [`StoreError::Taken`] if it is held, by whomever.
+    pub async fn claim_address(&mut self, address: &Address) -> Result<()> {
+        sqlx::query("INSERT INTO addresses (address, pool, owner, since) VALUES ($1, $2, $3, $4)")
+            .bind(address.address.to_string())
+            .bind(address.pool.to_string())
+            .bind(&address.owner)
+            .bind(micros(address.since))
+            .execute(&mut *self.inner)
+            .await
+            .map_err(|error| {
+                if is_taken(&error) {
+                    StoreError::taken("address", address.address)
+                } else {
+                    failed("claiming an address")(error)
+                }
+            })?;
+        Ok(())
+    }
+
+    /// Every address that is held.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn addresses(&mut self) -> Result<Vec<Address>> {
+        let rows = sqlx::query("SELECT * FROM addresses ORDER BY pool, owner, address")
+            .fetch_all(&mut *self.inner)
+            .await
+            .map_err(failed("listing addresses"))?;
+        rows.iter().map(|row| read_address(&Row(row))).collect()
+    }
+
+    /// Addresses that one owner holds.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn addresses_of(&mut self, owner: &str) -> Result<Vec<Address>> {
+        let rows = sqlx::query("SELECT * FROM addresses WHERE owner = $1 ORDER BY pool, address")
+            .bind(owner)
+            .fetch_all(&mut *self.inner)
+            .await
+            .map_err(failed("reading addresses"))?;
+        rows.iter().map(|row| read_address(&Row(row))).collect()
+    }
+
+    /// Takes one address back from its owner. Whoever calls knows that no DPU uses it any more.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn release_address(&mut self, address: IpAddr, owner: &str) -> Result<()> {
+        sqlx::query("DELETE FROM addresses WHERE address = $1 AND owner = $2")
+            .bind(address.to_string())
+            .bind(owner)
+            .execute(&mut *self.inner)
+            .await
+            .map_err(failed("releasing an address"))?;
+        Ok(())
+    }
+
+    /// Takes all addresses of one pool back from an owner.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn release_addresses(&mut self, pool: AddressPool, owner: &str) -> Result<()> {
+        sqlx::query("DELETE FROM addresses WHERE owner = $1 AND pool = $2")
+            .bind(owner)
+            .bind(pool.to_string())
+            .execute(&mut *self.inner)
+            .await
+            .map_err(failed("releasing addresses"))?;
+        Ok(())
+    }
+}
+
+fn read_address(row: &Row<'_>) -> Result<Address> {
+    Ok(Address {
+        address: row.parsed("address")?,
+        pool: row.parsed("pool")?,
+        owner: row.text("owner")?,
+        since: row.moment("since")?,
+    })
+}

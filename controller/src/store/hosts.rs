@@ -1,0 +1,417 @@
+use std::fmt;
+
+use proto::{ConfigVersion, MachineId};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    AddressPool, Result, StoreError, Tx,
+    error::{failed, is_taken},
+    row::{Row, micros, to_json},
+};
+use crate::Moment;
+
+/// A host and its intended managed-host network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// Machine id.
+    pub id: MachineId,
+    /// Name, unique in the site.
+    pub name: String,
+    /// MAC of the host's first port.
+    pub mac: String,
+    /// The host's BMC.
+    pub bmc: Bmc,
+    /// When the site came to know the host.
+    pub added_at: Moment,
+    /// Version of the managed-host network intent, which all DPUs of the host acknowledge.
+    pub network_version: ConfigVersion,
+    /// Whether the host is to be on the admin network rather than its tenant's.
+    pub use_admin_network: bool,
+    /// All traffic of the host is to be blocked.
+    pub quarantine: Option<Quarantine>,
+}
+
+/// One DPU of a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dpu {
+    /// Machine id.
+    pub id: MachineId,
+    /// Host that it belongs to.
+    pub host: MachineId,
+    /// Place within the host; 0 is the primary DPU.
+    pub position: u32,
+    /// Name, unique in the site.
+    pub name: String,
+    /// The DPU's BMC.
+    pub bmc: Bmc,
+    /// MAC of the out-of-band port.
+    pub oob_mac: String,
+    /// UUID text of the host's interface behind this DPU.
+    pub host_interface_id: String,
+}
+
+impl Dpu {
+    /// Whether the host boots through this DPU.
+    #[must_use]
+    pub fn primary(&self) -> bool {
+        self.position == 0
+    }
+}
+
+/// How to reach a baseboard management controller.
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Bmc {
+    /// Redfish root, `https://address[:port]`; empty if the machine has none that is known.
+    pub url: String,
+    /// User.
+    pub username: String,
+    /// Never printed.
+    pub password: String,
+    /// MAC of its port.
+    pub mac: String,
+    /// Redfish system id; empty takes the only one.
+    pub system_id: String,
+}
+
+impl fmt::Debug for Bmc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bmc").field("url", &self.url).field("mac", &self.mac).finish_non_exhaustive()
+    }
+}
+
+/// Why all traffic of a host is blocked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quarantine {
+    /// For people.
+    pub reason: Option<String>,
+}
+
+/// A host that the site is to know.
+#[derive(Debug, Clone)]
+pub struct NewHost {
+    /// Machine id of a host.
+    pub id: MachineId,
+    /// Unique name.
+    pub name: String,
+    /// MAC of the host's first port.
+    pub mac: String,
+    /// The host's BMC.
+    pub bmc: Bmc,
+    /// Its DPUs, the primary first.
+    pub dpus: Vec<NewDpu>,
+    /// State to start in.
+    pub state: String,
+}
+
+/// A DPU that the site is to know.
+#[derive(Debug, Clone)]
+pub struct NewDpu {
+    /// Machine id of a DPU.
+    pub id: MachineId,
+    /// Unique name.
+    pub name: String,
+    /// The DPU's BMC.
+    pub bmc: Bmc,
+    /// MAC of the out-of-band port.
+    pub oob_mac: String,
+}
+
+/// What became of a [`NewHost`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Added {
+    /// It was not known before.
+    New,
+    /// It was known; BMC, MAC or DPUs were brought up to date.
+    Changed,
+    /// It was known just so.
+    Unchanged,
+}
+
+impl Tx {
+    /// Adds a host on the admin network, or brings a known one's BMCs, MACs and names up to date and adds DPUs that it
+    /// lacks. State and network of a known host stay.
+    ///
+    /// # Errors
+    /// [`StoreError::Taken`] if a name or a DPU belongs to another host.
+    pub async fn add_host(&mut self, new: &NewHost, now: Moment) -> Result<Added> {
+        let known = self.host(&new.id).await?;
+        let bmc = to_json("bmc", &new.bmc)?;
+        let mut added = match known {
+            None => {
+                let version = ConfigVersion::first(now.micros()).to_string();
+                sqlx::query(
+                    "INSERT INTO hosts (id, name, mac, bmc, added_at, network_version, use_admin_network, state, \
+                     state_version, substates, counters, memory, outcome) \
+                     VALUES ($1, $2, $3, $4, $5, $6, 1, $7, $8, '{}', '{}', '{}', '{}')",
+                )
+                .bind(new.id.as_str())
+                .bind(&new.name)
+                .bind(&new.mac)
+                .bind(&bmc)
+                .bind(micros(now))
+                .bind(&version)
+                .bind(&new.state)
+                .bind(&version)
+                .execute(&mut *self.inner)
+                .await
+                .map_err(|error| taken_or_failed(&error, "host name", &new.name, "adding a host"))?;
+                Added::New
+            }
+            Some(host) if host.name == new.name && host.mac == new.mac && host.bmc == new.bmc => Added::Unchanged,
+            Some(_) => {
+                sqlx::query("UPDATE hosts SET name = $1, mac = $2, bmc = $3 WHERE id = $4")
+                    .bind(&new.name)
+                    .bind(&new.mac)
+                    .bind(&bmc)
+                    .bind(new.id.as_str())
+                    .execute(&mut *self.inner)
+                    .await
+                    .map_err(|error| taken_or_failed(&error, "host name", &new.name, "changing a host"))?;
+                Added::Changed
+            }
+        };
+        for (position, dpu) in new.dpus.iter().enumerate() {
+            if self.add_dpu(&new.id, position, dpu).await? && added == Added::Unchanged {
+                added = Added::Changed;
+            }
+        }
+        Ok(added)
+    }
+
+    /// Whether the DPU was added or changed.
+    async fn add_dpu(&mut self, host: &MachineId, position: usize, new: &NewDpu) -> Result<bool> {
+        let position = i64::try_from(position).unwrap_or(i64::MAX);
+        let bmc = to_json("bmc", &new.bmc)?;
+        match self.dpu(&new.id).await? {
+            Some(dpu) if dpu.host != *host => Err(StoreError::taken("DPU", &new.id)),
+            Some(dpu)
+                if dpu.name == new.name
+                    && dpu.bmc == new.bmc
+                    && dpu.oob_mac == new.oob_mac
+                    && i64::from(dpu.position) == position =>
+            {
+                Ok(false)
+            }
+            Some(_) => {
+                sqlx::query("UPDATE dpus SET name = $1, bmc = $2, oob_mac = $3, position = $4 WHERE id = $5")
+                    .bind(&new.name)
+                    .bind(&bmc)
+                    .bind(&new.oob_mac)
+                    .bind(position)
+                    .bind(new.id.as_str())
+                    .execute(&mut *self.inner)
+                    .await
+                    .map_err(|error| taken_or_failed(&error, "DPU name or place", &new.name, "changing a DPU"))?;
+                Ok(true)
+            }
+            None => {
+                sqlx::query(
+                    "INSERT INTO dpus (id, host_id, position, name, bmc, oob_mac, host_interface_id) \
+                     VALUES ($1, $2, $3, $4, $5, $6, $7)",
+                )
+                .bind(new.id.as_str())
+                .bind(host.as_str())
+                .bind(position)
+                .bind(&new.name)
+                .bind(&bmc)
+                .bind(&new.oob_mac)
+                .bind(uuid::Uuid::new_v4().to_string())
+                .execute(&mut *self.inner)
+                .await
+                .map_err(|error| taken_or_failed(&error, "DPU name or place", &new.name, "adding a DPU"))?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// A host by machine id.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn host(&mut self, id: &MachineId) -> Result<Option<Host>> {
+        let row = sqlx::query("SELECT * FROM hosts WHERE id = $1")
+            .bind(id.as_str())
+            .fetch_optional(&mut *self.inner)
+            .await
+            .map_err(failed("reading a host"))?;
+        row.as_ref().map(|row| read_host(&Row(row))).transpose()
+    }
+
+    /// The host with this machine id or name.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] if there is none.
+    pub async fn find_host(&mut self, id_or_name: &str) -> Result<Host> {
+        let row = sqlx::query("SELECT * FROM hosts WHERE id = $1 OR name = $1")
+            .bind(id_or_name)
+            .fetch_optional(&mut *self.inner)
+            .await
+            .map_err(failed("looking up a host"))?;
+        let row = row.ok_or_else(|| StoreError::missing("host", id_or_name.escape_default()))?;
+        read_host(&Row(&row))
+    }
+
+    /// All hosts by name.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn hosts(&mut self) -> Result<Vec<Host>> {
+        let rows = sqlx::query("SELECT * FROM hosts ORDER BY name")
+            .fetch_all(&mut *self.inner)
+            .await
+            .map_err(failed("listing hosts"))?;
+        rows.iter().map(|row| read_host(&Row(row))).collect()
+    }
+
+    /// Machine ids of all hosts.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn host_ids(&mut self) -> Result<Vec<MachineId>> {
+        let rows = sqlx::query("SELECT id FROM hosts ORDER BY id")
+            .fetch_all(&mut *self.inner)
+            .await
+            .map_err(failed("listing hosts"))?;
+        rows.iter().map(|row| Row(row).parsed("id")).collect()
+    }
+
+    /// Sets the managed-host network intent and makes its next version.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] if the version is no longer `read`.
+    pub async fn set_host_network(
+        &mut self,
+        host: &MachineId,
+        read: ConfigVersion,
+        use_admin_network: bool,
+        quarantine: Option<&Quarantine>,
+        now: Moment,
+    ) -> Result<ConfigVersion> {
+        let next = read.next(now.micros());
+        let quarantine = quarantine.map(|quarantine| to_json("quarantine", quarantine)).transpose()?;
+        let done = sqlx::query(
+            "UPDATE hosts SET network_version = $1, use_admin_network = $2, quarantine = $3 \
+             WHERE id = $4 AND network_version = $5",
+        )
+        .bind(next.to_string())
+        .bind(i64::from(use_admin_network))
+        .bind(quarantine)
+        .bind(host.as_str())
+        .bind(read.to_string())
+        .execute(&mut *self.inner)
+        .await
+        .map_err(failed("setting a host's network"))?;
+        if done.rows_affected() == 0 {
+            return Err(StoreError::conflict("managed-host network of host", host));
+        }
+        Ok(next)
+    }
+
+    /// A DPU by machine id.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn dpu(&mut self, id: &MachineId) -> Result<Option<Dpu>> {
+        let row = sqlx::query("SELECT * FROM dpus WHERE id = $1")
+            .bind(id.as_str())
+            .fetch_optional(&mut *self.inner)
+            .await
+            .map_err(failed("reading a DPU"))?;
+        row.as_ref().map(|row| read_dpu(&Row(row))).transpose()
+    }
+
+    /// The DPU with this machine id or name.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] if there is none.
+    pub async fn find_dpu(&mut self, id_or_name: &str) -> Result<Dpu> {
+        let row = sqlx::query("SELECT * FROM dpus WHERE id = $1 OR name = $1")
+            .bind(id_or_name)
+            .fetch_optional(&mut *self.inner)
+            .await
+            .map_err(failed("looking up a DPU"))?;
+        let row = row.ok_or_else(|| StoreError::missing("DPU", id_or_name.escape_default()))?;
+        read_dpu(&Row(&row))
+    }
+
+    /// DPUs of one host, the primary first.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn dpus_of(&mut self, host: &MachineId) -> Result<Vec<Dpu>> {
+        let rows = sqlx::query("SELECT * FROM dpus WHERE host_id = $1 ORDER BY position")
+            .bind(host.as_str())
+            .fetch_all(&mut *self.inner)
+            .await
+            .map_err(failed("reading a host's DPUs"))?;
+        rows.iter().map(|row| read_dpu(&Row(row))).collect()
+    }
+
+    /// All DPUs, by host and place.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn dpus(&mut self) -> Result<Vec<Dpu>> {
+        let rows = sqlx::query("SELECT * FROM dpus ORDER BY host_id, position")
+            .fetch_all(&mut *self.inner)
+            .await
+            .map_err(failed("listing DPUs"))?;
+        rows.iter().map(|row| read_dpu(&Row(row))).collect()
+    }
+
+    /// Forgets a DPU with its reports. Its addresses go back to their pools.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] if it is not known.
+    pub async fn forget_dpu(&mut self, id: &MachineId) -> Result<()> {
+        for statement in [
+            "DELETE FROM health_reports WHERE machine_id = $1",
+            "DELETE FROM events WHERE machine_id = $1",
+            "DELETE FROM findings WHERE machine_id = $1",
+        ] {
+            sqlx::query(statement)
+                .bind(id.as_str())
+                .execute(&mut *self.inner)
+                .await
+                .map_err(failed("forgetting a DPU"))?;
+        }
+        for pool in [AddressPool::Loopback, AddressPool::Admin] {
+            self.release_addresses(pool, id.as_str()).await?;
+        }
+        let done = sqlx::query("DELETE FROM dpus WHERE id = $1")
+            .bind(id.as_str())
+            .execute(&mut *self.inner)
+            .await
+            .map_err(failed("forgetting a DPU"))?;
+        if done.rows_affected() == 0 { Err(StoreError::missing("DPU", id)) } else { Ok(()) }
+    }
+}
+
+fn taken_or_failed(error: &sqlx::Error, what: &'static str, id: &str, doing: &'static str) -> StoreError {
+    if is_taken(error) { StoreError::taken(what, id) } else { StoreError::Failed { doing, fault: error.to_string() } }
+}
+
+fn read_host(row: &Row<'_>) -> Result<Host> {
+    Ok(Host {
+        id: row.parsed("id")?,
+        name: row.text("name")?,
+        mac: row.text("mac")?,
+        bmc: row.json("bmc")?,
+        added_at: row.moment("added_at")?,
+        network_version: row.parsed("network_version")?,
+        use_admin_network: row.int("use_admin_network")? != 0,
+        quarantine: row.json_if_any("quarantine")?,
+    })
+}
+
+fn read_dpu(row: &Row<'_>) -> Result<Dpu> {
+    Ok(Dpu {
+        id: row.parsed("id")?,
+        host: row.parsed("host_id")?,
+        position: row.number("position")?,
+        name: row.text("name")?,
+        bmc: row.json("bmc")?,
+        oob_mac: row.text("oob_mac")?,
+        host_interface_id: row.text("host_interface_id")?,
+    })
+}
