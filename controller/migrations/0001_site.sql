@@ -14,9 +14,10 @@ CREATE TABLE hosts (
     -- Where the host stands in its life; moves by compare-and-set on state_version.
     state TEXT NOT NULL,
     state_version TEXT NOT NULL,
-    substates TEXT NOT NULL,
+    dpu_states TEXT NOT NULL,
     counters TEXT NOT NULL,
-    memory TEXT NOT NULL,
+    notes TEXT NOT NULL,
+    failure TEXT,
     outcome TEXT NOT NULL
 );
 

@@ -1,6 +1,7 @@
 use std::fmt;
 
 use proto::{ConfigVersion, MachineId};
+use rules::StatePath;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -100,7 +101,7 @@ pub struct NewHost {
     /// Its DPUs, the primary first.
     pub dpus: Vec<NewDpu>,
     /// State to start in.
-    pub state: String,
+    pub state: StatePath,
 }
 
 /// A DPU that the site is to know.
@@ -141,7 +142,7 @@ impl Tx {
                 let version = ConfigVersion::first(now.micros()).to_string();
                 sqlx::query(
                     "INSERT INTO hosts (id, name, mac, bmc, added_at, network_version, use_admin_network, state, \
-                     state_version, substates, counters, memory, outcome) \
+                     state_version, dpu_states, counters, notes, outcome) \
                      VALUES ($1, $2, $3, $4, $5, $6, 1, $7, $8, '{}', '{}', '{}', '{}')",
                 )
                 .bind(new.id.as_str())
@@ -150,7 +151,7 @@ impl Tx {
                 .bind(&bmc)
                 .bind(micros(now))
                 .bind(&version)
-                .bind(&new.state)
+                .bind(new.state.as_str())
                 .bind(&version)
                 .execute(&mut *self.inner)
                 .await

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use proto::{ConfigVersion, MachineId};
+use rules::StatePath;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::{
     Result, StoreError, Tx,
@@ -18,17 +18,45 @@ const HISTORY_KEPT: i64 = 250;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Life {
     /// State path, e.g. `Assigned/WaitingForNetworkConfig`; empty before the first decision.
-    pub state: String,
+    pub state: StatePath,
     /// Its time is when the host entered the state.
     pub version: ConfigVersion,
-    /// State of each DPU, for states that hold one for each.
-    pub substates: BTreeMap<String, String>,
-    /// Counters of the state, e.g. `retries`.
+    /// State of each DPU by machine id, in states that DPUs pass one by one.
+    pub dpus: BTreeMap<String, DpuLife>,
+    /// Values of the rules' counters.
     pub counters: BTreeMap<String, i64>,
-    /// What the rules remember across states, e.g. the cause of a failure.
-    pub memory: BTreeMap<String, Value>,
+    /// What earlier rules noted for later ones.
+    pub notes: BTreeMap<String, String>,
+    /// The failure on record.
+    pub failure: Option<FailureRecord>,
     /// The last decision.
     pub outcome: Outcome,
+}
+
+/// Where one DPU stands, in states that DPUs pass one by one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DpuLife {
+    /// State path.
+    pub state: StatePath,
+    /// When the DPU entered it.
+    pub since: Moment,
+    /// Its counters.
+    #[serde(default)]
+    pub counters: BTreeMap<String, i64>,
+    /// Its notes.
+    #[serde(default)]
+    pub notes: BTreeMap<String, String>,
+}
+
+/// A failure on record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureRecord {
+    /// Cause as the rules name it.
+    pub cause: String,
+    /// Machine id of the DPU that failed; none for the host.
+    pub dpu: Option<String>,
+    /// When.
+    pub at: Moment,
 }
 
 /// What the last decision came to.
@@ -64,13 +92,15 @@ pub enum OutcomeKind {
 #[derive(Debug, Clone, Default)]
 pub struct Transition {
     /// State path.
-    pub to: String,
+    pub to: StatePath,
     /// State of each DPU by machine id.
-    pub substates: BTreeMap<String, String>,
-    /// Counters of the new state.
+    pub dpus: BTreeMap<String, DpuLife>,
+    /// Counters after the move.
     pub counters: BTreeMap<String, i64>,
-    /// What the rules remember.
-    pub memory: BTreeMap<String, Value>,
+    /// Notes after the move.
+    pub notes: BTreeMap<String, String>,
+    /// Failure on record after the move.
+    pub failure: Option<FailureRecord>,
     /// Decision that made the move.
     pub outcome: Outcome,
     /// Content hash of the rule pack that decided.
@@ -83,9 +113,9 @@ pub struct Transition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransitionRecord {
     /// State left.
-    pub from: String,
+    pub from: StatePath,
     /// State entered.
-    pub to: String,
+    pub to: StatePath,
     /// Version of the entered state.
     pub version: ConfigVersion,
     /// When.
@@ -104,20 +134,22 @@ impl Tx {
     /// # Errors
     /// [`StoreError::Missing`] if the host is not known.
     pub async fn life(&mut self, host: &MachineId) -> Result<Life> {
-        let row =
-            sqlx::query("SELECT state, state_version, substates, counters, memory, outcome FROM hosts WHERE id = $1")
-                .bind(host.as_str())
-                .fetch_optional(&mut *self.inner)
-                .await
-                .map_err(failed("reading a host's state"))?
-                .ok_or_else(|| StoreError::missing("host", host))?;
+        let row = sqlx::query(
+            "SELECT state, state_version, dpu_states, counters, notes, failure, outcome FROM hosts WHERE id = $1",
+        )
+        .bind(host.as_str())
+        .fetch_optional(&mut *self.inner)
+        .await
+        .map_err(failed("reading a host's state"))?
+        .ok_or_else(|| StoreError::missing("host", host))?;
         let row = Row(&row);
         Ok(Life {
-            state: row.text("state")?,
+            state: row.text("state")?.as_str().into(),
             version: row.parsed("state_version")?,
-            substates: row.json("substates")?,
+            dpus: row.json("dpu_states")?,
             counters: row.json("counters")?,
-            memory: row.json("memory")?,
+            notes: row.json("notes")?,
+            failure: row.json_if_any("failure")?,
             outcome: row.json("outcome")?,
         })
     }
@@ -136,14 +168,15 @@ impl Tx {
         let before = self.life(host).await?;
         let next = read.next(now.micros());
         let done = sqlx::query(
-            "UPDATE hosts SET state = $1, state_version = $2, substates = $3, counters = $4, memory = $5, outcome = $6 \
-             WHERE id = $7 AND state_version = $8",
+            "UPDATE hosts SET state = $1, state_version = $2, dpu_states = $3, counters = $4, notes = $5, failure = $6, \
+             outcome = $7 WHERE id = $8 AND state_version = $9",
         )
-        .bind(&transition.to)
+        .bind(transition.to.as_str())
         .bind(next.to_string())
-        .bind(to_json("substates", &transition.substates)?)
+        .bind(to_json("dpu_states", &transition.dpus)?)
         .bind(to_json("counters", &transition.counters)?)
-        .bind(to_json("memory", &transition.memory)?)
+        .bind(to_json("notes", &transition.notes)?)
+        .bind(transition.failure.as_ref().map(|failure| to_json("failure", failure)).transpose()?)
         .bind(to_json("outcome", &transition.outcome)?)
         .bind(host.as_str())
         .bind(read.to_string())
@@ -160,8 +193,8 @@ impl Tx {
              FROM history WHERE host_id = $1",
         )
         .bind(host.as_str())
-        .bind(&before.state)
-        .bind(&transition.to)
+        .bind(before.state.as_str())
+        .bind(transition.to.as_str())
         .bind(next.to_string())
         .bind(micros(now))
         .bind(&transition.pack_hash)
@@ -182,19 +215,20 @@ impl Tx {
         Ok(next)
     }
 
-    /// Stores what a host that stays in its state was told: outcome, counters, substates and memory. The state version
-    /// stays.
+    /// Stores what a host that stays in its state was told: outcome, DPU states, counters, notes and failure. The
+    /// state version stays.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] if `life.version` is no longer the host's state version.
     pub async fn store_stay(&mut self, host: &MachineId, life: &Life) -> Result<()> {
         let done = sqlx::query(
-            "UPDATE hosts SET substates = $1, counters = $2, memory = $3, outcome = $4 \
-             WHERE id = $5 AND state_version = $6",
+            "UPDATE hosts SET dpu_states = $1, counters = $2, notes = $3, failure = $4, outcome = $5 \
+             WHERE id = $6 AND state_version = $7",
         )
-        .bind(to_json("substates", &life.substates)?)
+        .bind(to_json("dpu_states", &life.dpus)?)
         .bind(to_json("counters", &life.counters)?)
-        .bind(to_json("memory", &life.memory)?)
+        .bind(to_json("notes", &life.notes)?)
+        .bind(life.failure.as_ref().map(|failure| to_json("failure", failure)).transpose()?)
         .bind(to_json("outcome", &life.outcome)?)
         .bind(host.as_str())
         .bind(life.version.to_string())
@@ -219,8 +253,8 @@ impl Tx {
             .map(|row| {
                 let row = Row(row);
                 Ok(TransitionRecord {
-                    from: row.text("from_state")?,
-                    to: row.text("to_state")?,
+                    from: row.text("from_state")?.as_str().into(),
+                    to: row.text("to_state")?.as_str().into(),
                     version: row.parsed("state_version")?,
                     at: row.moment("at")?,
                     pack_hash: row.text("pack_hash")?,

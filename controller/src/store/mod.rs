@@ -33,7 +33,7 @@ pub use findings::Finding;
 pub use health::{AppliedReport, ApplyMode, HealthAlert, HealthReport, HealthSuccess};
 pub use hosts::{Added, Bmc, Dpu, Host, NewDpu, NewHost, Quarantine};
 pub use instances::{Instance, InstanceInterface, NetworkUpdate, PortFunction, UpdateStage};
-pub use life::{Life, Outcome, OutcomeKind, Transition, TransitionRecord};
+pub use life::{DpuLife, FailureRecord, Life, Outcome, OutcomeKind, Transition, TransitionRecord};
 pub use observations::{Observation, ObservationDetails};
 pub use packs::{PackFile, PackUse, StoredPack};
 pub use pool_numbers::NumberPool;

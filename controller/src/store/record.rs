@@ -32,7 +32,7 @@ pub struct HostRecord {
 }
 
 /// Journal lines that come with a record.
-const ACTIONS_READ: u32 = 20;
+const ACTIONS_READ: u32 = 100;
 
 impl Tx {
     /// Reads all about one host.
