@@ -1,1 +1,11 @@
-//! (to be written)
+//! What the whole-system tests and the demo stand on: DPUs and hosts that are simulated, everything else real.
+//!
+//! [`DpuDir`] and what goes with it is a DPU without hardware, whose `nv`, `vtysh` and `supervisorctl` are programs of
+//! this crate.
+
+mod dpu;
+
+pub use dpu::{
+    Answer, BgpScenario, DHCP_PROGRAM, DPU_DIR, Daemon, DpuDir, Fault, FaultKind, NvArgs, NvScenario, Program,
+    ProgramState, Revisions, Scenario, Services, Session, Step, Tree, run_nv, run_supervisorctl, run_vtysh, sessions,
+};

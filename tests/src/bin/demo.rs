@@ -1,0 +1,3 @@
+//! Runs a small site on this machine and shows the life of an instance on it.
+
+fn main() {}

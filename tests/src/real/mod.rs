@@ -1,0 +1,23 @@
+//! Real parts to run against: routers, DHCP servers, a database, a BMC.
+//!
+//! `tests/install` puts them on the machine. A test names the parts it needs with [`missing`] and returns if one is not
+//! there; its own name says what it needs. Everything a test starts lives in a [`Lab`]: network namespaces and a
+//! directory of its own, which are gone when the lab is dropped, also after a panic. Nothing leaves the machine.
+
+mod dhcp;
+mod fabric;
+mod frr;
+mod lab;
+mod parts;
+mod postgres;
+mod process;
+mod redfish;
+
+pub use dhcp::{DhcpServer, HostClient, Lease, ServerKind};
+pub use fabric::{DPU_LOOPBACK, Fabric, ROUTE_SERVER};
+pub use frr::Router;
+pub use lab::Lab;
+pub use parts::{Part, missing};
+pub use postgres::{Postgres, site_test_postgres};
+pub use process::{Process, until};
+pub use redfish::{Emulator, EmulatorSettings};
