@@ -1,9 +1,10 @@
 //! What the whole-system tests and the demo stand on: DPUs and hosts that are simulated, everything else real.
 //!
 //! [`DpuDir`] and what goes with it is a DPU without hardware, whose `nv`, `vtysh` and `supervisorctl` are programs of
-//! this crate.
+//! this crate. [`real`] has the real parts: routers, DHCP servers, a database, a BMC.
 
 mod dpu;
+pub mod real;
 
 pub use dpu::{
     Answer, BgpScenario, DHCP_PROGRAM, DPU_DIR, Daemon, DpuDir, Fault, FaultKind, NvArgs, NvScenario, Program,

@@ -135,11 +135,7 @@ fn dpu() -> String {
         neighbor(ROUTE_SERVER, &peers.each_ref().map(String::as_str)),
         family(
             "ipv4 unicast",
-            &[
-                format!("network {DPU_LOOPBACK}/32"),
-                "neighbor p0_if activate".into(),
-                "neighbor p1_if activate".into(),
-            ],
+            &[format!("network {DPU_LOOPBACK}/32"), "neighbor p0_if activate".into(), "neighbor p1_if activate".into()],
         ),
         family("l2vpn evpn", &[format!("neighbor {ROUTE_SERVER} activate"), "advertise-all-vni".into()]),
     ]
@@ -154,11 +150,7 @@ fn tor(index: u32) -> String {
         neighbor(&server, &[&format!("remote-as {ROUTE_SERVER_AS}")]),
         family(
             "ipv4 unicast",
-            &[
-                "redistribute connected".into(),
-                "neighbor swp1 activate".into(),
-                format!("neighbor {server} activate"),
-            ],
+            &["redistribute connected".into(), "neighbor swp1 activate".into(), format!("neighbor {server} activate")],
         ),
     ]
     .concat()

@@ -70,8 +70,9 @@ impl Router {
     /// The command that is `vtysh` for this router; it works from any namespace.
     #[must_use]
     pub fn vtysh_prefix(&self) -> Vec<String> {
+        let program = parts::program("vtysh").unwrap_or_else(|| "vtysh".into()).display().to_string();
         let directory = self.directory.display().to_string();
-        ["vtysh", "--vty_socket", &directory, "--config_dir", &directory].map(str::to_owned).into()
+        vec![program, "--vty_socket".into(), directory.clone(), "--config_dir".into(), directory]
     }
 
     /// Runs commands one after the other; the answer is what was printed.

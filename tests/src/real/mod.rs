@@ -4,6 +4,8 @@
 //! there; its own name says what it needs. Everything a test starts lives in a [`Lab`]: network namespaces and a
 //! directory of its own, which are gone when the lab is dropped, also after a panic. Nothing leaves the machine.
 
+#![allow(clippy::expect_used, clippy::panic, reason = "a harness fails the test that it works for")]
+
 mod dhcp;
 mod fabric;
 mod frr;

@@ -38,7 +38,7 @@ impl Part {
             Self::Dhcpd => "the Debian package isc-dhcp-server",
             Self::DhcpClient => "the Debian package udhcpc",
             Self::Postgres => "the Debian package postgresql",
-            Self::RedfishEmulator => "the Python package sushy-tools",
+            Self::RedfishEmulator => "the Python package sushy-tools, and openssl",
         }
     }
 
@@ -50,7 +50,7 @@ impl Part {
             Self::Dhcpd => program("dhcpd").is_some(),
             Self::DhcpClient => program("udhcpc").is_some(),
             Self::Postgres => postgres_program("initdb").is_some(),
-            Self::RedfishEmulator => emulator_program().is_file(),
+            Self::RedfishEmulator => emulator_program().is_file() && program("openssl").is_some(),
         }
     }
 }

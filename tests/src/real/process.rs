@@ -26,7 +26,8 @@ impl Process {
     /// If it cannot be started.
     #[must_use]
     pub fn start(name: &str, command: &mut Command, log: &Path) -> Self {
-        let out = File::options().create(true).append(true).open(log).unwrap_or_else(|e| panic!("{}: {e}", log.display()));
+        let out =
+            File::options().create(true).append(true).open(log).unwrap_or_else(|e| panic!("{}: {e}", log.display()));
         let error = out.try_clone().expect("a second handle on a log file");
         let child = command.stdin(Stdio::null()).stdout(out).stderr(error).spawn();
         let child = child.unwrap_or_else(|error| panic!("{name} does not start: {error}"));

@@ -1,0 +1,145 @@
+use std::{
+    net::TcpListener,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use tempfile::TempDir;
+
+use super::{Process, parts, until};
+
+/// A PostgreSQL server of a test's own, on a loopback port, in a directory that goes away with it.
+#[derive(Debug)]
+pub struct Postgres {
+    server: Process,
+    port: u16,
+    databases: AtomicU32,
+    directory: TempDir,
+}
+
+/// Root of the PostgreSQL server that `SITE_TEST_POSTGRES` names, for example `postgres://postgres@127.0.0.1:5432`.
+#[must_use]
+pub fn site_test_postgres() -> Option<String> {
+    std::env::var("SITE_TEST_POSTGRES").ok().filter(|url| !url.is_empty())
+}
+
+impl Postgres {
+    /// Makes a cluster and starts its server; durable only as long as the test runs.
+    ///
+    /// # Panics
+    /// If it does not come up.
+    #[must_use]
+    pub fn start() -> Self {
+        let directory =
+            tempfile::Builder::new().prefix("real-postgres").tempdir_in("/tmp").expect("a directory in /tmp");
+        std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).expect("permissions");
+        let data = directory.path().join("data");
+        std::fs::create_dir(&data).expect("a directory");
+        if root() {
+            run(Command::new("chown").args(["postgres:postgres"]).arg(&data).arg(directory.path()));
+        }
+        let data_text = data.display().to_string();
+        run(&mut as_postgres(&program("initdb"), &["-D", &data_text, "-U", "postgres", "-A", "trust", "--no-sync"]));
+        // Nobody else asks for this port between here and the server's start, as far as one can tell.
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
+        let port = free.port().to_string();
+        let mut command = as_postgres(&program("postgres"), &["-D", &data_text, "-p", &port]);
+        for setting in [
+            "listen_addresses=127.0.0.1",
+            "unix_socket_directories=",
+            "fsync=off",
+            "synchronous_commit=off",
+            "full_page_writes=off",
+        ] {
+            command.args(["-c", setting]);
+        }
+        let mut server = Process::start("postgres", &mut command, &directory.path().join("log"));
+        let mut is_ready = Command::new(program("pg_isready"));
+        is_ready.args(["-q", "-h", "127.0.0.1", "-p", &port]).stdout(Stdio::null());
+        until("PostgreSQL takes connections", Duration::from_secs(30), || {
+            server.must_run();
+            let ready = is_ready.status().is_ok_and(|status| status.success());
+            if ready { Ok(()) } else { Err(server.log()) }
+        });
+        Self { server, port: free.port(), databases: AtomicU32::new(0), directory }
+    }
+
+    /// URL of the server without a database, as `SITE_TEST_POSTGRES` takes it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}", self.port)
+    }
+
+    /// URL of a new, empty database.
+    ///
+    /// # Panics
+    /// If it cannot be made.
+    #[must_use]
+    pub fn new_database(&self) -> String {
+        let name = format!("site_{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        self.sql("postgres", &format!("CREATE DATABASE {name}"));
+        format!("{}/{name}", self.url())
+    }
+
+    /// Runs a statement; the answer is its rows, a line each, columns separated by `|`.
+    ///
+    /// # Panics
+    /// If the server refuses it.
+    pub fn sql(&self, database: &str, statement: &str) -> String {
+        let port = self.port.to_string();
+        let mut command = Command::new(program("psql"));
+        command.args(["-X", "-q", "-A", "-t", "-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-d", database]);
+        run(command.args(["-v", "ON_ERROR_STOP=1", "-c", statement]))
+    }
+
+    /// Where the server keeps its files.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// What the server has printed so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.server.log()
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        // Fast shutdown: the polite one waits for clients, and there is nothing to keep.
+        self.server.signal("INT");
+    }
+}
+
+fn program(name: &str) -> PathBuf {
+    parts::postgres_program(name).unwrap_or_else(|| PathBuf::from(name))
+}
+
+fn root() -> bool {
+    let id = Command::new("id").arg("-u").output().map(|done| done.stdout).unwrap_or_default();
+    id.starts_with(b"0")
+}
+
+/// PostgreSQL refuses to run as root.
+fn as_postgres(program: &Path, arguments: &[&str]) -> Command {
+    let mut command = if root() {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=postgres", "--regid=postgres", "--init-groups", "--"]).arg(program);
+        command
+    } else {
+        Command::new(program)
+    };
+    command.args(arguments).current_dir("/");
+    command
+}
+
+fn run(command: &mut Command) -> String {
+    let done = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{command:?}: {}\n{said}", done.status);
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
