@@ -1,0 +1,94 @@
+use std::{collections::HashMap, fs, path::Path, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, Result};
+use proto::site::{HostEvent, HostRef, site_client::SiteClient};
+use tokio::time::{sleep, timeout};
+use tonic::transport::Channel;
+
+use super::bmc::Bmc;
+
+/// Longest time for one call to the controller.
+const CALL: Duration = Duration::from_secs(5);
+/// How often a booted host tries to reach the controller before it gives up.
+const TRIES: u32 = 600;
+
+/// What a booted discovery image is asked to do in a state, by the start of the state's name, and what it reports then.
+const WORK: [(&str, &str); 3] =
+    [("WaitingForCleanup", "cleaned"), ("HostInit/WaitingForDiscovery", "discovered"), ("Validation/", "validated")];
+
+/// Boots the system: after its boot time it is up, and a host reports to the controller until the next power change.
+pub(super) async fn boot(bmc: Arc<Bmc>, generation: u64) {
+    sleep(bmc.boot).await;
+    if !bmc.is_up(generation) {
+        return;
+    }
+    let Some(host) = bmc.host.clone() else { return };
+    let mut failures = 0;
+    let mut session = Session { host, announced: false, worked_in: None };
+    while failures < TRIES && bmc.with(|state| state.generation) == generation {
+        if !bmc.with(|state| state.faults.silent) {
+            match session.look(&bmc.controller_file).await {
+                Ok(Next::Again) => failures = 0,
+                Ok(Next::TenantRuns) => return,
+                Err(error) => {
+                    failures += 1;
+                    eprintln!("{}: {error:#}", session.host);
+                }
+            }
+        }
+        sleep(bmc.poll).await;
+    }
+}
+
+enum Next {
+    Again,
+    /// The host runs its tenant's system, which does not report.
+    TenantRuns,
+}
+
+/// A booted host and what it has reported so far.
+struct Session {
+    host: String,
+    announced: bool,
+    /// Version of the state for which it has done its work.
+    worked_in: Option<String>,
+}
+
+impl Session {
+    /// One look at the controller: reports that it is up, then does what the host's state asks of it.
+    async fn look(&mut self, controller: &Path) -> Result<Next> {
+        let address = fs::read_to_string(controller).context("no address of the controller yet")?;
+        let channel = timeout(CALL, Channel::from_shared(format!("http://{}", address.trim()))?.connect()).await??;
+        let mut site = SiteClient::new(channel);
+        let host = timeout(CALL, site.get_host(HostRef { host: self.host.clone() })).await??.into_inner();
+        let state = host.summary.unwrap_or_default().state;
+        if !self.announced {
+            self.report(&mut site, "rebooted").await?;
+            self.announced = true;
+            if boots_tenant(&state) {
+                return Ok(Next::TenantRuns);
+            }
+            self.report(&mut site, "discovered").await?;
+        }
+        let work = WORK.iter().find(|(prefix, _)| state.starts_with(prefix)).map(|(_, event)| *event);
+        if let Some(event) = work
+            && self.worked_in.as_ref() != Some(&host.state_version)
+        {
+            self.report(&mut site, event).await?;
+            self.worked_in = Some(host.state_version);
+        }
+        Ok(Next::Again)
+    }
+
+    async fn report(&self, site: &mut SiteClient<Channel>, kind: &str) -> Result<()> {
+        let event = HostEvent { host: self.host.clone(), kind: kind.into(), arguments: HashMap::new() };
+        timeout(CALL, site.report_host_event(event)).await??;
+        println!("{}: reported {kind}", self.host);
+        Ok(())
+    }
+}
+
+/// Whether a host in this state finds its tenant's system when it boots, and not the discovery image.
+fn boots_tenant(state: &str) -> bool {
+    matches!(state, "Assigned/Ready" | "Assigned/WaitingForRebootToReady")
+}

@@ -1,0 +1,11 @@
+//! Hosts that are not there, behind BMCs that are: each BMC is a Redfish service on a port of its own, and a restart
+//! boots a host that asks the controller what to do and reports it, as the discovery image of a site does.
+
+mod bmc;
+mod boot;
+mod config;
+mod redfish;
+
+pub use bmc::{BmcFaults, BmcView};
+pub use config::{SimHostConfig, SystemConfig};
+pub use redfish::serve_bmcs;

@@ -1,0 +1,176 @@
+use std::{collections::BTreeMap, fs, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, Result};
+use axum::{
+    Json, Router,
+    extract::{Request, State},
+    http::{HeaderMap, StatusCode, header},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use data_encoding::BASE64;
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinSet, time::sleep};
+
+use super::{
+    bmc::{Bmc, BmcFaults, BmcView, Reset},
+    boot::boot,
+    config::SimHostConfig,
+};
+
+type Shared = State<Arc<Bmc>>;
+
+/// Serves all BMCs until one of them fails.
+///
+/// # Errors
+/// If a port or the address file cannot be had, or a server ends.
+pub async fn serve_bmcs(config: &SimHostConfig) -> Result<()> {
+    let mut servers = JoinSet::new();
+    let mut addresses = BTreeMap::new();
+    for (system, settings) in &config.systems {
+        let listener =
+            TcpListener::bind(("127.0.0.1", settings.port)).await.with_context(|| format!("BMC of {system}"))?;
+        addresses.insert(system.clone(), format!("http://{}", listener.local_addr()?));
+        let bmc = Arc::new(Bmc {
+            system: system.clone(),
+            host: settings.host.clone(),
+            controller_file: config.controller_file.clone(),
+            username: config.username.clone(),
+            password: config.password.clone(),
+            boot: Duration::from_secs_f64(config.boot_secs),
+            poll: Duration::from_secs_f64(config.poll_secs),
+            state: Default::default(),
+        });
+        servers.spawn(async move { axum::serve(listener, router(bmc)).await });
+    }
+    let file = &config.address_file;
+    let unfinished = file.with_extension("part");
+    fs::write(&unfinished, serde_json::to_string_pretty(&addresses)?)?;
+    fs::rename(&unfinished, file).with_context(|| format!("write {}", file.display()))?;
+    while let Some(ended) = servers.join_next().await {
+        ended??;
+    }
+    Ok(())
+}
+
+fn router(bmc: Arc<Bmc>) -> Router {
+    let service = Router::new()
+        .route("/redfish/v1/Systems", get(|| async { members(&["/redfish/v1/Systems/1"]) }))
+        .route("/redfish/v1/Systems/1", get(system).patch(set_boot))
+        .route("/redfish/v1/Systems/1/Actions/ComputerSystem.Reset", post(reset))
+        .route("/redfish/v1/Systems/1/SecureBoot", get(secure_boot).patch(set_secure_boot))
+        .route("/redfish/v1/Managers", get(|| async { members(&["/redfish/v1/Managers/1"]) }))
+        .route("/redfish/v1/Managers/1", get(manager))
+        .route("/redfish/v1/Managers/1/Actions/{action}", post(|| async { StatusCode::NO_CONTENT }))
+        .layer(middleware::from_fn_with_state(bmc.clone(), authenticate));
+    Router::new()
+        .route("/redfish/v1", get(root))
+        .route("/redfish/v1/", get(root))
+        .route("/sim", get(view).put(set_faults))
+        .merge(service)
+        .layer(middleware::from_fn_with_state(bmc.clone(), delay))
+        .with_state(bmc)
+}
+
+async fn delay(State(bmc): Shared, request: Request, next: Next) -> Response {
+    let secs = bmc.with(|state| state.faults.slow_secs);
+    if secs > 0.0 && request.uri().path() != "/sim" {
+        sleep(Duration::from_secs_f64(secs)).await;
+    }
+    next.run(request).await
+}
+
+async fn authenticate(State(bmc): Shared, headers: HeaderMap, request: Request, next: Next) -> Response {
+    let expected = format!("Basic {}", BASE64.encode(format!("{}:{}", bmc.username, bmc.password).as_bytes()));
+    match headers.get(header::AUTHORIZATION) {
+        Some(given) if given.as_bytes() == expected.as_bytes() => next.run(request).await,
+        _ => refusal(StatusCode::UNAUTHORIZED, "NoValidSession", "There is no valid session established."),
+    }
+}
+
+async fn root() -> Json<Value> {
+    Json(json!({
+        "@odata.id": "/redfish/v1",
+        "@odata.type": "#ServiceRoot.v1_15_0.ServiceRoot",
+        "RedfishVersion": "1.15.0",
+        "Systems": { "@odata.id": "/redfish/v1/Systems" },
+        "Managers": { "@odata.id": "/redfish/v1/Managers" },
+    }))
+}
+
+fn members(paths: &[&str]) -> Json<Value> {
+    let links: Vec<_> = paths.iter().map(|path| json!({ "@odata.id": path })).collect();
+    Json(json!({ "Members": links, "Members@odata.count": paths.len() }))
+}
+
+async fn system(State(bmc): Shared) -> Json<Value> {
+    Json(bmc.resource())
+}
+
+async fn manager() -> Json<Value> {
+    let action = |name: &str| json!({ "target": format!("/redfish/v1/Managers/1/Actions/{name}") });
+    Json(json!({
+        "@odata.id": "/redfish/v1/Managers/1",
+        "Id": "1",
+        "ManagerType": "BMC",
+        "Actions": {
+            "#Manager.Reset": action("Manager.Reset"),
+            "#Manager.ResetToDefaults": action("Manager.ResetToDefaults"),
+        },
+    }))
+}
+
+async fn set_boot(State(bmc): Shared, Json(body): Json<Value>) -> Response {
+    let Some(Value::Object(boot)) = body.get("Boot").cloned() else {
+        return refusal(StatusCode::BAD_REQUEST, "PropertyMissing", "Only Boot can be set.");
+    };
+    bmc.with(|state| {
+        if let Value::Object(known) = &mut state.boot_override {
+            known.extend(boot);
+        }
+    });
+    Json(bmc.resource()).into_response()
+}
+
+async fn secure_boot(State(bmc): Shared) -> Json<Value> {
+    let on = bmc.with(|state| state.secure_boot);
+    let current = if on { "Enabled" } else { "Disabled" };
+    Json(json!({ "Id": "SecureBoot", "SecureBootEnable": on, "SecureBootCurrentBoot": current }))
+}
+
+async fn set_secure_boot(State(bmc): Shared, Json(body): Json<Value>) -> Response {
+    let Some(on) = body.get("SecureBootEnable").and_then(Value::as_bool) else {
+        return refusal(StatusCode::BAD_REQUEST, "PropertyMissing", "Only SecureBootEnable can be set.");
+    };
+    bmc.with(|state| state.secure_boot = on);
+    StatusCode::NO_CONTENT.into_response()
+}
+
+async fn reset(State(bmc): Shared, Json(body): Json<Value>) -> Response {
+    let kind = body.get("ResetType").and_then(Value::as_str).unwrap_or_default();
+    match bmc.reset(kind) {
+        Reset::Boots(generation) => {
+            tokio::spawn(boot(bmc.clone(), generation));
+            StatusCode::NO_CONTENT.into_response()
+        }
+        Reset::Done => StatusCode::NO_CONTENT.into_response(),
+        Reset::Refused => refusal(StatusCode::SERVICE_UNAVAILABLE, "ServiceTemporarilyUnavailable", "Try again later."),
+        Reset::Unknown => refusal(StatusCode::BAD_REQUEST, "ActionParameterNotSupported", "Unknown ResetType."),
+    }
+}
+
+async fn view(State(bmc): Shared) -> Json<BmcView> {
+    Json(bmc.view())
+}
+
+async fn set_faults(State(bmc): Shared, Json(faults): Json<BmcFaults>) -> StatusCode {
+    bmc.with(|state| state.faults = faults);
+    StatusCode::NO_CONTENT
+}
+
+fn refusal(status: StatusCode, message_id: &str, message: &str) -> Response {
+    let info = json!([{ "MessageId": format!("Base.1.16.{message_id}"), "Message": message }]);
+    let error = json!({ "code": "Base.1.16.GeneralError", "message": message, "@Message.ExtendedInfo": info });
+    (status, Json(json!({ "error": error }))).into_response()
+}

@@ -1,0 +1,242 @@
+use std::{
+    fs,
+    net::Ipv4Addr,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result};
+use data_encoding::BASE32_DNSSEC;
+use proto::MachineId;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use super::Binaries;
+use crate::{DHCP_PROGRAM, SimHostConfig, SystemConfig};
+
+/// What a site consists of and how fast it goes. All times are far shorter than those of a real site.
+#[derive(Debug, Clone)]
+pub struct SitePlan {
+    /// The hosts.
+    pub hosts: Vec<HostPlan>,
+    /// State that hosts are taken over in; empty for the start of their life.
+    pub initial_state: String,
+    /// Seconds of an agent's loop.
+    pub loop_secs: f64,
+    /// Seconds that a changed configuration counts as not yet healthy.
+    pub post_config_check_secs: f64,
+    /// Seconds between two sweeps of the controller over all hosts.
+    pub sweep_secs: f64,
+    /// Seconds that a host takes to boot.
+    pub boot_secs: f64,
+}
+
+/// A host of the plan.
+#[derive(Debug, Clone)]
+pub struct HostPlan {
+    /// Name in the site.
+    pub name: String,
+    /// Id of its hardware.
+    pub id: MachineId,
+    /// MAC of its first port.
+    pub mac: String,
+    /// Its DPUs, the primary one first.
+    pub dpus: Vec<DpuPlan>,
+}
+
+/// A DPU of the plan.
+#[derive(Debug, Clone)]
+pub struct DpuPlan {
+    /// Name in the site.
+    pub name: String,
+    /// Id of its hardware.
+    pub id: MachineId,
+}
+
+/// Route server of the simulated fabric.
+pub(super) const ROUTE_SERVER: Ipv4Addr = Ipv4Addr::new(10, 217, 0, 1);
+pub(super) const BMC_USER: &str = "root";
+pub(super) const BMC_PASSWORD: &str = "simulated-bmc";
+
+impl SitePlan {
+    /// A site of `hosts` hosts with `dpus` DPUs each, at the pace of tests.
+    ///
+    /// # Errors
+    /// None for names that this makes up; the ids are checked all the same.
+    pub fn new(hosts: usize, dpus: usize) -> Result<Self> {
+        let host = |number: usize| -> Result<HostPlan> {
+            let name = format!("host-{number}");
+            let dpu = |place: usize| -> Result<DpuPlan> {
+                let name = format!("{name}-dpu-{place}");
+                Ok(DpuPlan { id: machine_id('d', &name)?, name })
+            };
+            let dpus = (1..=dpus).map(dpu).collect::<Result<_>>()?;
+            Ok(HostPlan { id: machine_id('h', &name)?, mac: format!("02:00:5e:00:00:{number:02x}"), dpus, name })
+        };
+        Ok(Self {
+            hosts: (1..=hosts).map(host).collect::<Result<_>>()?,
+            initial_state: "Ready".into(),
+            loop_secs: 0.3,
+            post_config_check_secs: 1.0,
+            sweep_secs: 1.0,
+            boot_secs: 0.5,
+        })
+    }
+
+    /// All DPUs of the site.
+    pub fn dpus(&self) -> impl Iterator<Item = &DpuPlan> {
+        self.hosts.iter().flat_map(|host| &host.dpus)
+    }
+}
+
+/// The id of a machine whose serial number is `serial`; `kind` is `d` for a DPU and `h` for a host.
+fn machine_id(kind: char, serial: &str) -> Result<MachineId> {
+    let hash = BASE32_DNSSEC.encode(&Sha256::digest(serial));
+    Ok(format!("fm100{kind}s{hash}").parse()?)
+}
+
+/// The directory of a site and the files that its programs read.
+#[derive(Debug, Clone)]
+pub(super) struct SiteDir(pub(super) PathBuf);
+
+impl SiteDir {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(super) fn logs(&self) -> PathBuf {
+        self.path("logs")
+    }
+
+    pub(super) fn dpu(&self, name: &str) -> PathBuf {
+        self.0.join("dpus").join(name)
+    }
+
+    pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.path(name);
+        fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
+        Ok(path)
+    }
+
+    pub(super) fn sim_host_config(&self, plan: &SitePlan) -> Result<PathBuf> {
+        let hosts = plan
+            .hosts
+            .iter()
+            .map(|host| (host.name.clone(), SystemConfig { host: Some(host.name.clone()), ..SystemConfig::default() }));
+        let dpus = plan.dpus().map(|dpu| (dpu.name.clone(), SystemConfig::default()));
+        let config = SimHostConfig {
+            controller_file: self.path("controller.address"),
+            address_file: self.path("bmc.addresses"),
+            username: BMC_USER.into(),
+            password: BMC_PASSWORD.into(),
+            boot_secs: plan.boot_secs,
+            poll_secs: plan.loop_secs,
+            systems: hosts.chain(dpus).collect(),
+        };
+        self.write("sim-host.toml", &toml::to_string(&config)?)
+    }
+
+    /// The site file: networks that do not exist outside this machine, and the hosts with their BMCs.
+    pub(super) fn site_file(&self, plan: &SitePlan) -> Result<PathBuf> {
+        let bmcs: serde_json::Value = serde_json::from_str(&fs::read_to_string(self.path("bmc.addresses"))?)?;
+        let bmc = |name: &str| json!({ "url": bmcs[name], "username": BMC_USER, "password": BMC_PASSWORD });
+        let hosts: Vec<_> = plan
+            .hosts
+            .iter()
+            .map(|host| {
+                let dpus = host
+                    .dpus
+                    .iter()
+                    .map(|dpu| json!({ "name": dpu.name, "machine_id": dpu.id.as_str(), "bmc": bmc(&dpu.name) }));
+                json!({
+                    "name": host.name,
+                    "machine_id": host.id.as_str(),
+                    "mac": host.mac,
+                    "initial_state": plan.initial_state,
+                    "bmc": bmc(&host.name),
+                    "dpus": dpus.collect::<Vec<_>>(),
+                })
+            })
+            .collect();
+        let site = json!({
+            "asn": 4_259_912_557_u32,
+            "loopback_prefix": "10.180.62.0/24",
+            "admin_prefix": "10.180.60.0/24",
+            "route_servers": [ROUTE_SERVER.to_string()],
+            "hosts": hosts,
+        });
+        self.write("site.yaml", &serde_yaml::to_string(&site)?)
+    }
+
+    pub(super) fn controller_config(&self, plan: &SitePlan, listen: &str) -> Result<PathBuf> {
+        let text = toml::to_string(&json!({
+            "listen": listen,
+            "address_file": self.path("controller.address"),
+            "metrics_listen": "127.0.0.1:0",
+            "database": format!("sqlite:{}", self.path("site.db").display()),
+            "rules": super::binaries::workspace().join("rules/managed_host"),
+            "site_file": self.path("site.yaml"),
+            "timing": { "sweep_secs": plan.sweep_secs },
+        }))?;
+        self.write("controller.toml", &text)
+    }
+
+    pub(super) fn agent_config(
+        &self,
+        plan: &SitePlan,
+        dpu: &DpuPlan,
+        binaries: &Binaries,
+        controller: &str,
+    ) -> Result<PathBuf> {
+        let dir = self.dpu(&dpu.name);
+        let program = |name: &str| binaries.path(name).display().to_string();
+        let supervisorctl = |verb: &str| json!([program("supervisorctl"), verb, DHCP_PROGRAM]);
+        let text = toml::to_string(&json!({
+            "controller": controller,
+            "machine_id": dpu.id.as_str(),
+            "state_dir": dir.join("agent"),
+            "period": { "loop_secs": plan.loop_secs, "post_config_check_secs": plan.post_config_check_secs },
+            "hbn": {
+                "nv": [program("nv")],
+                "vtysh": [program("vtysh")],
+                "supervisorctl": [program("supervisorctl")],
+                "command_timeout_secs": 10.0,
+                "nvue_file": dir.join("nvue_startup.yaml"),
+            },
+            "dhcp": {
+                "server": "kea",
+                "config_file": dir.join("kea-dhcp4.conf"),
+                "reload": supervisorctl("restart"),
+                "stop": supervisorctl("stop"),
+                "status": supervisorctl("status"),
+                "nameservers": ["10.180.61.53"],
+                "ntp_servers": ["10.180.61.123"],
+                "provisioning_server": "10.180.61.80",
+            },
+            "health": { "services": ["frr", "nl2doca", "rsyslog"] },
+        }))?;
+        fs::create_dir_all(&dir)?;
+        self.write(&format!("dpus/{}.toml", dpu.name), &text)
+    }
+}
+
+/// Reads a file with one line.
+pub(super) fn read_line(path: &Path) -> Result<String> {
+    let text = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+    Ok(text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_have_the_form_of_machine_ids_and_differ() {
+        let plan = SitePlan::new(2, 2).unwrap();
+        let mut ids: Vec<_> =
+            plan.dpus().map(|dpu| dpu.id.clone()).chain(plan.hosts.iter().map(|host| host.id.clone())).collect();
+        assert!(ids[0].as_str().starts_with("fm100ds") && ids[4].as_str().starts_with("fm100hs"));
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), 6);
+    }
+}

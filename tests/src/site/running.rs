@@ -1,0 +1,207 @@
+use std::{collections::BTreeMap, fs, thread};
+
+use anyhow::{Context as _, Result};
+use tempfile::TempDir;
+use tonic::transport::Channel;
+
+use super::{
+    Binaries, DpuPlan, HostPlan, Process, SitePlan,
+    layout::{SiteDir, read_line},
+    until,
+};
+use crate::DpuDir;
+
+/// Seconds that a program has to come up.
+const START_SECS: f64 = 20.0;
+/// Lines of each log that are shown after a failure.
+const TAIL: usize = 25;
+
+/// A site that runs on this machine.
+#[derive(Debug)]
+pub struct Site {
+    /// What it consists of.
+    pub plan: SitePlan,
+    /// The controller's process.
+    pub controller: Process,
+    /// The process that simulates hosts and BMCs.
+    pub hosts: Process,
+    /// The agents' processes, by name of the DPU.
+    pub agents: BTreeMap<String, Process>,
+    pub(super) binaries: Binaries,
+    pub(super) dir: SiteDir,
+    pub(super) address: String,
+    temporary: Option<TempDir>,
+}
+
+impl Site {
+    /// Starts the controller, the hosts and all agents of a site in a directory of its own.
+    ///
+    /// # Errors
+    /// If a program does not build, start or come up.
+    pub async fn start(plan: SitePlan, binaries: Binaries) -> Result<Self> {
+        let mut site = Self::prepare(plan, binaries)?;
+        site.start_hosts().await?;
+        site.start_controller().await?;
+        site.start_agents()?;
+        Ok(site)
+    }
+
+    /// Lays a site out without starting anything.
+    ///
+    /// # Errors
+    /// If its directory cannot be made.
+    pub fn prepare(plan: SitePlan, binaries: Binaries) -> Result<Self> {
+        let temporary = tempfile::Builder::new().prefix("site-").tempdir().context("make a directory for the site")?;
+        let dir = SiteDir(temporary.path().to_path_buf());
+        fs::create_dir_all(dir.logs())?;
+        fs::create_dir_all(dir.path("dpus"))?;
+        let process = |name: &str, program: &str| Process::new(name, binaries.path(program), &dir.logs());
+        let config = |name: &str| ["--config".into(), dir.path(name).into_os_string()];
+        Ok(Self {
+            controller: process("controller", "site-controller").args(config("controller.toml")),
+            hosts: process("hosts", "sim-host").args(config("sim-host.toml")),
+            agents: BTreeMap::new(),
+            address: "127.0.0.1:0".into(),
+            temporary: Some(temporary),
+            plan,
+            binaries,
+            dir,
+        })
+    }
+
+    /// Starts the simulated hosts and their BMCs.
+    ///
+    /// # Errors
+    /// If they do not come up.
+    pub async fn start_hosts(&mut self) -> Result<()> {
+        self.dir.sim_host_config(&self.plan)?;
+        self.hosts.start()?;
+        let addresses = self.dir.path("bmc.addresses");
+        until("the BMCs", START_SECS, async || Ok(addresses.exists().then_some(()))).await?;
+        self.dir.site_file(&self.plan).map(drop)
+    }
+
+    /// Starts the controller, at its former address if it had one.
+    ///
+    /// # Errors
+    /// If it does not come up.
+    pub async fn start_controller(&mut self) -> Result<()> {
+        self.dir.controller_config(&self.plan, &self.address)?;
+        self.controller.start()?;
+        let file = self.dir.path("controller.address");
+        self.address = until("the controller's address", START_SECS, async || {
+            Ok(read_line(&file).ok().filter(|address| !address.is_empty()))
+        })
+        .await?;
+        until("the controller", START_SECS, async || self.list_hosts().await.map(Some)).await.map(drop)
+    }
+
+    /// Starts the agents of all DPUs.
+    ///
+    /// # Errors
+    /// If one cannot be started.
+    pub fn start_agents(&mut self) -> Result<()> {
+        for dpu in self.plan.clone().dpus() {
+            let config = self.dir.agent_config(&self.plan, dpu, &self.binaries, &self.url())?;
+            let agent = Process::new(&dpu.name, self.binaries.path("dpu-agent"), &self.dir.logs())
+                .args(["--config".into(), config.into_os_string()])
+                .env(crate::DPU_DIR, self.dir.dpu(&dpu.name));
+            self.agents.entry(dpu.name.clone()).or_insert(agent).start()?;
+        }
+        Ok(())
+    }
+
+    /// URL of the controller.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// A connection to the controller that is made when it is used.
+    pub(super) fn channel(&self) -> Result<Channel> {
+        Ok(Channel::from_shared(self.url())?.connect_lazy())
+    }
+
+    /// A host of the plan, from 0.
+    ///
+    /// # Errors
+    /// If there is no such host.
+    pub fn host(&self, place: usize) -> Result<HostPlan> {
+        self.plan.hosts.get(place).cloned().with_context(|| format!("the site has no host {place}"))
+    }
+
+    /// The simulated DPU behind an agent.
+    ///
+    /// # Errors
+    /// If its directory cannot be made.
+    pub fn dpu(&self, dpu: &DpuPlan) -> Result<DpuDir> {
+        DpuDir::at(self.dir.dpu(&dpu.name))
+    }
+
+    /// The process of a DPU's agent.
+    ///
+    /// # Errors
+    /// If it was never started.
+    pub fn agent(&mut self, dpu: &DpuPlan) -> Result<&mut Process> {
+        self.agents.get_mut(&dpu.name).with_context(|| format!("{} has no agent", dpu.name))
+    }
+
+    /// Where the site's files and logs are.
+    #[must_use]
+    pub fn directory(&self) -> &std::path::Path {
+        &self.dir.0
+    }
+
+    /// Leaves the site's files where they are.
+    pub fn keep_files(&mut self) {
+        if let Some(temporary) = self.temporary.take() {
+            let _ = temporary.keep();
+        }
+    }
+
+    /// Leaves the site running when this is dropped.
+    pub fn keep_running(&mut self) {
+        self.keep_files();
+        for process in self.processes() {
+            process.keep();
+        }
+    }
+
+    fn processes(&mut self) -> impl Iterator<Item = &mut Process> {
+        [&mut self.controller, &mut self.hosts].into_iter().chain(self.agents.values_mut())
+    }
+
+    /// The ends of all logs.
+    #[must_use]
+    pub fn tails(&mut self) -> String {
+        self.processes().map(|process| process.tail(TAIL)).collect()
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("{}", self.tails());
+        }
+    }
+}
+
+/// Runs a test on a site. If it fails, the logs are shown and the site's files are kept.
+///
+/// # Errors
+/// What the test gives, with the place of the files.
+pub async fn on_site(plan: SitePlan, test: impl AsyncFnOnce(&mut Site) -> Result<()>) -> Result<()> {
+    let mut site = Site::prepare(plan, Binaries::ready(false)?)?;
+    let outcome = async {
+        site.start_hosts().await?;
+        site.start_controller().await?;
+        site.start_agents()?;
+        test(&mut site).await
+    }
+    .await;
+    if outcome.is_err() {
+        site.keep_files();
+        eprintln!("{}", site.tails());
+    }
+    outcome.with_context(|| format!("on the site in {}", site.directory().display()))
+}
