@@ -1,10 +1,14 @@
 use std::{
     collections::BTreeSet,
     fmt,
-    net::{IpAddr, Ipv4Addr},
+    net::IpAddr,
 };
 
-use super::{Acknowledgement, Environment, NetworkConfig, TemplateError, Templates, Underlay};
+use super::{
+    Acknowledgement, DhcpServer, Environment, NetworkConfig, TemplateError, Templates, Underlay,
+    config::{Network, Port, Virtualization},
+    dhcp, nvue,
+};
 
 /// All that is written to a DPU for one configuration, and what to expect once it runs.
 #[derive(Clone, PartialEq, Eq)]
@@ -104,6 +108,17 @@ pub enum RenderError {
     /// A template is at fault.
     #[error(transparent)]
     Template(#[from] TemplateError),
+    /// More rules than a list has numbers.
+    #[error("`{list}` has more rules than fit up to number {last}")]
+    TooManyRules {
+        /// Name of the list.
+        list: String,
+        /// Last number that a rule can have.
+        last: u32,
+    },
+    /// The DHCP server cannot be told what the configuration asks for.
+    #[error("{0}")]
+    Dhcp(String),
 }
 
 /// The files for a configuration.
@@ -115,12 +130,29 @@ pub fn files(
     environment: &Environment,
     templates: &Templates,
 ) -> Result<RenderedFiles, RenderError> {
-    let _ = (config, environment, templates);
+    let gateway = config.intercept.gateway();
+    let peers = |port: &Port| {
+        let vrf = match config.virtualization {
+            Virtualization::Etv => "default".into(),
+            Virtualization::Fnn => format!("vpc_{}", port.vpc_vni.unwrap_or_default()),
+        };
+        let addresses: Vec<IpAddr> = port.addresses().chain(gateway).collect();
+        addresses.into_iter().map(move |address| TenantPeer { vrf: vrf.clone(), address })
+    };
+    let has_peers = config.virtualization == Virtualization::Fnn || config.network == Network::Tenant;
     Ok(RenderedFiles {
-        nvue: String::new(),
-        dhcp: Dhcp::Unmanaged,
-        acknowledge: None,
-        expected: Expectations::default(),
+        nvue: nvue::render(config, environment, templates)?,
+        dhcp: dhcp::render(config, environment, templates)?,
+        acknowledge: Some(config.acknowledge.clone()),
+        expected: Expectations {
+            uplinks: environment.uplinks.clone(),
+            min_links: config.min_links.min(environment.uplinks.len()),
+            evpn_on_uplinks: config.underlay.route_servers.is_empty(),
+            route_servers: config.underlay.route_servers.clone(),
+            tenant_peers: config.ports.iter().filter(|_| has_peers).flat_map(peers).collect(),
+            dhcp_served: config.serves_dhcp() && environment.dhcp.server != DhcpServer::None,
+            isolated: false,
+        },
     })
 }
 
@@ -134,11 +166,14 @@ pub fn isolated(
     underlay: Option<&Underlay>,
     templates: &Templates,
 ) -> Result<RenderedFiles, RenderError> {
-    let _ = (environment, underlay.map(|known| known.loopback), templates, Ipv4Addr::UNSPECIFIED);
     Ok(RenderedFiles {
-        nvue: String::new(),
-        dhcp: Dhcp::Unmanaged,
+        nvue: nvue::isolated(environment, underlay, templates)?,
+        dhcp: dhcp::stopped(environment, templates)?,
         acknowledge: None,
-        expected: Expectations::default(),
+        expected: Expectations {
+            uplinks: underlay.map(|_| environment.uplinks.clone()).unwrap_or_default(),
+            isolated: true,
+            ..Expectations::default()
+        },
     })
 }

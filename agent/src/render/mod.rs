@@ -5,9 +5,13 @@
 //! texts come from [`Templates`], which an operator can override.
 
 mod config;
+mod dhcp;
 mod environment;
 mod files;
+mod nvue;
+mod statements;
 mod templates;
+mod tree;
 
 pub use config::{Acknowledgement, ConfigError, NetworkConfig, Underlay};
 pub use environment::{DhcpServer, DhcpServerError, DhcpSettings, Environment, HbnVersion, HbnVersionError};

@@ -1,14 +1,39 @@
-use std::path::Path;
+//! Template files: which there are, where they come from, how values are written into them.
+
+use std::{collections::BTreeMap, fmt::Write, fs, io, path::Path};
+
+use minijinja::{
+    AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value,
+    syntax::SyntaxConfig,
+    value::{Serde, ValueKind},
+};
+use serde::Serialize;
+
+use super::{statements, tree::yaml_value};
+
+/// Every template by the name it has below a template directory.
+const EMBEDDED: &[(&str, &str)] = &[
+    ("nvue/etv.nv.j2", include_str!("../../../templates/nvue/etv.nv.j2")),
+    ("nvue/fnn.nv.j2", include_str!("../../../templates/nvue/fnn.nv.j2")),
+    ("nvue/fnn_policy.nv.j2", include_str!("../../../templates/nvue/fnn_policy.nv.j2")),
+    ("nvue/isolated.nv.j2", include_str!("../../../templates/nvue/isolated.nv.j2")),
+    ("nvue/base.nv.j2", include_str!("../../../templates/nvue/base.nv.j2")),
+    ("nvue/acl.nv.j2", include_str!("../../../templates/nvue/acl.nv.j2")),
+    ("nvue/macros.nv.j2", include_str!("../../../templates/nvue/macros.nv.j2")),
+    ("dhcp/kea-dhcp4.json.j2", include_str!("../../../templates/dhcp/kea-dhcp4.json.j2")),
+];
 
 /// The templates that files are rendered from.
 #[derive(Debug)]
-pub struct Templates {}
+pub struct Templates {
+    engine: Environment<'static>,
+}
 
 /// A template that is missing, does not parse or does not render.
 #[derive(Debug, thiserror::Error)]
 #[error("template {file}, line {line}: {fault}")]
 pub struct TemplateError {
-    /// Name of the file under the template directory, for example `nvue/etv.j2`.
+    /// Name of the file below the template directory, for example `nvue/etv.nv.j2`.
     pub file: String,
     /// Line, from 1; 0 if the file as a whole is at fault.
     pub line: usize,
@@ -22,7 +47,7 @@ impl Templates {
     /// # Errors
     /// Never with the templates as shipped.
     pub fn embedded() -> Result<Self, TemplateError> {
-        Ok(Self {})
+        Self::with(EMBEDDED.iter().map(|(name, text)| (*name, (*text).to_owned())))
     }
 
     /// The templates of a directory; those that it lacks are the embedded ones.
@@ -30,7 +55,164 @@ impl Templates {
     /// # Errors
     /// If the directory cannot be read, a template does not parse, or a file has a name that no template has.
     pub fn from_dir(dir: &Path) -> Result<Self, TemplateError> {
-        let _ = dir;
-        Ok(Self {})
+        let mut found = BTreeMap::new();
+        collect(dir, dir, &mut found)?;
+        let templates = EMBEDDED.iter().map(|(name, text)| {
+            let text = found.remove(*name).unwrap_or_else(|| (*text).to_owned());
+            (*name, text)
+        });
+        let templates: Vec<_> = templates.collect();
+        if let Some(name) = found.into_keys().next() {
+            let known = EMBEDDED.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+            return Err(TemplateError { file: name, line: 0, fault: format!("no template has this name; known are {known}") });
+        }
+        Self::with(templates)
     }
+
+    /// Name and text of every embedded template, for those who want to write their own.
+    pub fn shipped() -> impl Iterator<Item = (&'static str, &'static str)> {
+        EMBEDDED.iter().copied()
+    }
+
+    fn with(templates: impl IntoIterator<Item = (&'static str, String)>) -> Result<Self, TemplateError> {
+        let mut engine = Environment::new();
+        engine.set_undefined_behavior(UndefinedBehavior::Strict);
+        engine.set_debug(true);
+        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true).build();
+        engine.set_syntax(syntax.map_err(|error| template_error("", &error))?);
+        engine.set_auto_escape_callback(|name| AutoEscape::Custom(Dialect::of(name).name().into()));
+        engine.set_formatter(write_value);
+        engine.add_filter("quoted", |text: String| Value::from_safe_string(serde_json::Value::from(text).to_string()));
+        for (name, text) in templates {
+            engine.add_template_owned(name, text).map_err(|error| template_error(name, &error))?;
+        }
+        Ok(Self { engine })
+    }
+
+    /// The text of one template.
+    pub(super) fn render(&self, name: &str, context: impl Serialize) -> Result<String, TemplateError> {
+        self.engine
+            .get_template(name)
+            .and_then(|template| template.render(Value::from(Serde(context))))
+            .map_err(|error| template_error(name, &error))
+    }
+}
+
+/// Reads every file below `dir` by its name relative to `root`.
+fn collect(root: &Path, dir: &Path, found: &mut BTreeMap<String, String>) -> Result<(), TemplateError> {
+    let fault = |path: &Path, error: &io::Error| TemplateError {
+        file: path.display().to_string(),
+        line: 0,
+        fault: format!("cannot be read: {error}"),
+    };
+    for entry in fs::read_dir(dir).map_err(|error| fault(dir, &error))? {
+        let path = entry.map_err(|error| fault(dir, &error))?.path();
+        if path.is_dir() {
+            collect(root, &path, found)?;
+        } else if path.extension().is_some_and(|extension| extension == "j2") {
+            let text = fs::read_to_string(&path).map_err(|error| fault(&path, &error))?;
+            let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+            found.insert(name, text);
+        }
+    }
+    Ok(())
+}
+
+/// What a template renders to, which decides how a value is written; known from the file's name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    Statements,
+    Json,
+    Yaml,
+    /// Anything else: values that could be misread are refused.
+    Words,
+}
+
+impl Dialect {
+    fn of(template: &str) -> Self {
+        Self::named(template.strip_suffix(".j2").and_then(|name| name.rsplit('.').next()).unwrap_or_default())
+    }
+
+    fn named(name: &str) -> Self {
+        match name {
+            "nv" => Self::Statements,
+            "json" => Self::Json,
+            "yaml" => Self::Yaml,
+            _ => Self::Words,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Statements => "nv",
+            Self::Json => "json",
+            Self::Yaml => "yaml",
+            Self::Words => "words",
+        }
+    }
+}
+
+/// Writes the value of `{{ … }}` so that it stays one value, whatever it holds.
+fn write_value(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    let refuse = |what: String| Err(Error::new(ErrorKind::InvalidOperation, what));
+    if value.is_undefined() {
+        return Err(Error::from(ErrorKind::UndefinedError));
+    }
+    if value.is_safe() {
+        return Ok(write!(out, "{value}")?);
+    }
+    let dialect = match state.auto_escape() {
+        AutoEscape::Custom(name) => Dialect::named(name),
+        _ => Dialect::Words,
+    };
+    if dialect == Dialect::Json {
+        let text = serde_json::to_string(value).map_err(|error| {
+            Error::new(ErrorKind::BadSerialization, format!("a value cannot be written as JSON: {error}"))
+        })?;
+        return Ok(out.write_str(&text)?);
+    }
+    let text = match value.as_str() {
+        Some(text) => text.to_owned(),
+        None if value.is_none() && dialect == Dialect::Yaml => return Ok(out.write_str("null")?),
+        None if value.is_none() => return refuse("the value is none: ask with `if` whether it is there".into()),
+        None if matches!(value.kind(), ValueKind::Number | ValueKind::Bool) => {
+            value.to_string()
+        }
+        None => return refuse(format!("a {} cannot be written here", value.kind())),
+    };
+    match dialect {
+        Dialect::Statements => out.write_str(&statements::escape(&text))?,
+        Dialect::Yaml => out.write_str(&yaml_value(&text))?,
+        Dialect::Words if !text.is_empty() && text.bytes().all(harmless) => out.write_str(&text)?,
+        Dialect::Words | Dialect::Json => return refuse(format!("{text:?} needs quotes here: use the filter `quoted`")),
+    }
+    Ok(())
+}
+
+/// Characters that mean nothing special in any configuration file.
+fn harmless(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':' | b'_' | b'-' | b'/')
+}
+
+fn template_error(name: &str, error: &Error) -> TemplateError {
+    let mut fault = match error.detail() {
+        Some(detail) => format!("{}: {detail}", error.kind()),
+        None => error.kind().to_string(),
+    };
+    if let (ErrorKind::UndefinedError, Some(range), Some(source)) =
+        (error.kind(), error.range(), error.template_source())
+        && let Some(expression) = source.get(range)
+    {
+        let _ = write!(fault, " (`{expression}`)");
+    }
+    // The innermost cause is where the fault is: an included file, not the one that includes it.
+    let mut source = std::error::Error::source(error);
+    while let Some(inner) = source {
+        if let Some(inner) = inner.downcast_ref::<Error>() {
+            return template_error(name, inner);
+        }
+        let _ = write!(fault, ": {inner}");
+        source = inner.source();
+    }
+    TemplateError { file: error.name().unwrap_or(name).to_owned(), line: error.line().unwrap_or(0), fault }
 }

@@ -41,6 +41,8 @@ pub struct NetworkConfig {
     pub(crate) stateful_acls: bool,
     pub(crate) quarantined: bool,
     pub(crate) overrides: Vec<SecurityRule>,
+    /// The tenant's security groups, each once, by id. Ports name theirs by position.
+    pub(crate) security_groups: Vec<SecurityGroup>,
     pub(crate) intercept: Intercept,
     pub(crate) datacenter_asn: u32,
     pub(crate) common_internal_route_target: Option<RouteTarget>,
@@ -143,23 +145,34 @@ impl TryFrom<&ManagedHostNetworkConfigResponse> for NetworkConfig {
             (false, _) => Network::Tenant,
         };
         let admin = message.admin_interface.as_ref().map(|port| Port::parse("admin_interface", port)).transpose()?;
+        let mut groups = Vec::new();
+        let mut tenant_ports = Vec::new();
+        for (index, port) in message.tenant_interfaces.iter().enumerate() {
+            let at = format!("tenant_interfaces[{index}]");
+            groups.push(SecurityGroup::of_port(&at, port)?);
+            if network == Network::Tenant {
+                tenant_ports.push(Port::parse(at, port)?);
+            }
+        }
+        let security_groups = security::distinct(&groups);
+        for (port, group) in tenant_ports.iter_mut().zip(&groups) {
+            port.security_group = security_groups.iter().position(|known| Some(known) == group.as_ref());
+        }
         let ports = match network {
             Network::AdminSecondary => Vec::new(),
             Network::AdminPrimary => match &admin {
                 Some(port) => vec![port.clone()],
                 None => return Err(fault("admin_interface", "is missing on the admin network")),
             },
-            Network::Tenant if message.tenant_interfaces.is_empty() => {
+            Network::Tenant if tenant_ports.is_empty() => {
                 return Err(fault("tenant_interfaces", "is empty on a tenant network"));
             }
-            Network::Tenant => (message.tenant_interfaces.iter().enumerate())
-                .map(|(index, port)| Port::parse(format_args!("tenant_interfaces[{index}]"), port))
-                .collect::<Result<_, _>>()?,
+            Network::Tenant => tenant_ports,
         };
         let list = |field: &str, texts: &[String]| prefixes(field, texts.iter().map(String::as_str));
         let managed = message.managed_host_config.as_ref();
         let config = Self {
-            underlay: underlay(message)?,
+            underlay: underlay(message, virtualization)?,
             network,
             virtualization,
             ports,
@@ -179,6 +192,7 @@ impl TryFrom<&ManagedHostNetworkConfigResponse> for NetworkConfig {
             stateful_acls: message.stateful_acls_enabled,
             quarantined: managed.is_some_and(|managed| managed.quarantine_state.is_some()),
             overrides: security::rules("network_security_policy_overrides", &message.network_security_policy_overrides)?,
+            security_groups,
             intercept: match &message.traffic_intercept_config {
                 Some(intercept) => Intercept::parse(intercept, "_if".len())?,
                 None => Intercept::default(),
@@ -257,7 +271,10 @@ fn virtualization(number: Option<i32>) -> Result<Virtualization, ConfigError> {
     }
 }
 
-fn underlay(message: &ManagedHostNetworkConfigResponse) -> Result<Underlay, ConfigError> {
+fn underlay(
+    message: &ManagedHostNetworkConfigResponse,
+    virtualization: Virtualization,
+) -> Result<Underlay, ConfigError> {
     let loopback = message.managed_host_config.as_ref().map_or("", |managed| managed.loopback_ip.as_str());
     let route_servers = message.route_servers.iter().enumerate().map(|(index, text)| {
         field::parse(format_args!("route_servers[{index}]"), text, "an IP address")
@@ -273,7 +290,8 @@ fn underlay(message: &ManagedHostNetworkConfigResponse) -> Result<Underlay, Conf
         asn: message.asn,
         loopback: port::required_v4("managed_host_config.loopback_ip", loopback)?,
         route_servers: route_servers.collect::<Result<_, _>>()?,
-        password: (!password.is_empty()).then(|| Password(password.into())),
+        // Only fabrics of FNN sites ask for one.
+        password: (virtualization == Virtualization::Fnn && !password.is_empty()).then(|| Password(password.into())),
     })
 }
 

@@ -3,7 +3,7 @@ use std::{fmt, net::{IpAddr, Ipv4Addr, Ipv6Addr}};
 use proto::forge::{FlatInterfaceConfig, InterfaceFunctionType};
 
 use super::{
-    ConfigError, Prefix, RoutingProfile, SecurityGroup,
+    ConfigError, Prefix, RoutingProfile,
     field::{fault, host_name, number_some, option_text, parse, parse_some, prefixes},
     routing,
 };
@@ -41,7 +41,8 @@ pub(crate) struct Port {
     pub(crate) vpc_profile: Option<RoutingProfile>,
     /// What the port may announce, narrower than its VPC.
     pub(crate) own_anycast: Option<Vec<Prefix>>,
-    pub(crate) security_group: Option<SecurityGroup>,
+    /// Position of its security group among those of the configuration.
+    pub(crate) security_group: Option<usize>,
 }
 
 /// The IPv6 half of a dual-stack port.
@@ -127,11 +128,7 @@ impl Port {
                     routing::entries(field, &profile.allowed_anycast_prefixes)
                 })
                 .transpose()?,
-            security_group: message
-                .network_security_group
-                .as_ref()
-                .map(|group| SecurityGroup::parse(format_args!("{at}.network_security_group"), group))
-                .transpose()?,
+            security_group: None,
         })
     }
 

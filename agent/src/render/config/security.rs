@@ -3,7 +3,7 @@
 use std::fmt;
 
 use proto::forge::{
-    FlatInterfaceNetworkSecurityGroupConfig, NetworkSecurityGroupRuleAction as WireAction,
+    FlatInterfaceConfig, NetworkSecurityGroupRuleAction as WireAction,
     NetworkSecurityGroupRuleDirection as WireDirection, NetworkSecurityGroupRuleProtocol as WireProtocol,
     ResolvedNetworkSecurityGroupRule,
 };
@@ -144,14 +144,26 @@ pub(crate) struct SecurityGroup {
 }
 
 impl SecurityGroup {
-    pub(super) fn parse(
-        at: impl fmt::Display,
-        message: &FlatInterfaceNetworkSecurityGroupConfig,
-    ) -> Result<Self, ConfigError> {
-        Ok(Self {
-            id: message.id.clone(),
-            stateful_egress: message.stateful_egress,
-            rules: rules(format_args!("{at}.rules"), &message.rules)?,
-        })
+    /// The group of an interface, if it has one.
+    pub(super) fn of_port(at: &str, message: &FlatInterfaceConfig) -> Result<Option<Self>, ConfigError> {
+        let Some(group) = &message.network_security_group else { return Ok(None) };
+        Ok(Some(Self {
+            id: group.id.clone(),
+            stateful_egress: group.stateful_egress,
+            rules: rules(format_args!("{at}.network_security_group.rules"), &group.rules)?,
+        }))
     }
+}
+
+/// The different groups of all interfaces, by id, so that numbers of groups do not depend on chance. Two interfaces
+/// that have the same group with other rules have different groups here.
+pub(super) fn distinct(groups: &[Option<SecurityGroup>]) -> Vec<SecurityGroup> {
+    let mut distinct: Vec<SecurityGroup> = Vec::new();
+    for group in groups.iter().flatten() {
+        if !distinct.contains(group) {
+            distinct.push(group.clone());
+        }
+    }
+    distinct.sort_by(|one, other| one.id.cmp(&other.id));
+    distinct
 }
