@@ -1,1 +1,25 @@
-//! (to be written)
+//! The DPU agent: one straight line that runs every 30 s.
+//!
+//! fetch → render → plan → apply → check → report. Rendering, planning, parsing and judging health are pure; commands,
+//! files and the network are touched at the rim only. What the DPU runs is known from a marker that is written after a
+//! confirmed apply, never from a file that was only written.
+
+mod agent;
+mod apply;
+mod config;
+mod controller;
+mod fetch;
+mod health;
+mod intent;
+mod marker;
+mod parse;
+mod plan;
+pub mod render;
+mod report;
+mod retry;
+mod status;
+
+pub use agent::{Agent, AgentError, Pass};
+pub use config::{ConfigFault, LogFormat, Settings};
+pub use health::{Findings, Severity};
+pub use status::{Runs, Said, StatusFile};

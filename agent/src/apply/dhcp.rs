@@ -1,0 +1,134 @@
+use std::{
+    io,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use super::command::run;
+use crate::{
+    Settings,
+    config::CommandPrefix,
+    marker::remove,
+    render::{Dhcp, DhcpFiles},
+};
+
+/// The DHCP server that answers the host.
+pub(crate) struct DhcpService<'a> {
+    settings: &'a crate::config::Dhcp,
+    limit: Duration,
+}
+
+/// Why the DHCP server does not do what it should.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DhcpFault {
+    #[error("cannot write {path} for the DHCP server: {source}")]
+    File { path: PathBuf, source: io::Error },
+    #[error("the DHCP server refused its configuration: {reason}")]
+    Refused { reason: String },
+    #[error("the DHCP server did not {verb}: {reason}")]
+    Command { verb: &'static str, reason: String },
+}
+
+/// Whether the files of the DHCP server are the ones given.
+pub(crate) fn on_disk(settings: &Settings, dhcp: &Dhcp) -> bool {
+    let same = |(path, text): (PathBuf, &str)| std::fs::read(path).is_ok_and(|bytes| bytes == text.as_bytes());
+    dhcp.files().is_none_or(|files| placed(&settings.dhcp.config_file, files).into_iter().all(same))
+}
+
+/// Each file with its place.
+fn placed<'f>(config_file: &Path, files: &'f DhcpFiles) -> Vec<(PathBuf, &'f str)> {
+    let beside = files.beside.iter().map(|file| (config_file.with_file_name(file.name), file.text.as_str()));
+    std::iter::once((config_file.to_owned(), files.config.as_str())).chain(beside).collect()
+}
+
+impl<'a> DhcpService<'a> {
+    pub(crate) fn new(settings: &'a Settings) -> Self {
+        Self { settings: &settings.dhcp, limit: settings.hbn.command_timeout }
+    }
+
+    /// Lets the server judge the file before anything moves.
+    pub(crate) async fn check(&self, dhcp: &Dhcp) -> Result<(), DhcpFault> {
+        let Some(files) = dhcp.files().filter(|_| !self.settings.check.is_empty()) else { return Ok(()) };
+        let mut path = self.settings.config_file.clone().into_os_string();
+        path.push(".new");
+        let path = PathBuf::from(path);
+        write_public(&path, &files.config)?;
+        let output = run(&self.settings.check, &[&path.to_string_lossy()], self.limit).await;
+        let removed = remove(&path);
+        match output {
+            Ok(output) if output.success() => removed.map_err(|source| DhcpFault::File { path, source }),
+            Ok(output) => Err(DhcpFault::Refused { reason: output.ending() }),
+            Err(fault) => Err(DhcpFault::Refused { reason: fault.to_string() }),
+        }
+    }
+
+    /// Gives the server its files and has it read them. If it does not, the former files are put back.
+    pub(crate) async fn install(&self, dhcp: &Dhcp) -> Result<bool, DhcpFault> {
+        let Some(files) = dhcp.files() else { return Ok(false) };
+        let placed = placed(&self.settings.config_file, files);
+        let former: Vec<_> =
+            placed.iter().map(|(path, _)| (path.clone(), std::fs::read_to_string(path).ok())).collect();
+        let installed = match placed.iter().try_for_each(|(path, text)| write_public(path, text)) {
+            Ok(()) => self.command(&self.settings.reload, "read its configuration").await,
+            Err(fault) => Err(fault),
+        };
+        let Err(fault) = installed else { return Ok(true) };
+        for (path, text) in former {
+            let back = match text {
+                Some(text) => write_public(&path, &text),
+                None => remove(&path).map_err(|source| DhcpFault::File { path, source }),
+            };
+            if let Err(fault) = back {
+                tracing::warn!("the former configuration cannot be put back: {fault}");
+            }
+        }
+        if let Err(fault) = self.command(&self.settings.reload, "read its former configuration").await {
+            tracing::warn!("{fault}");
+        }
+        Err(fault)
+    }
+
+    /// Stops the server and leaves files behind that hold no address.
+    pub(crate) async fn stop(&self, dhcp: &Dhcp) -> Result<bool, DhcpFault> {
+        let Some(files) = dhcp.files() else { return Ok(false) };
+        let mut changed = false;
+        for (path, text) in placed(&self.settings.config_file, files) {
+            if std::fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
+                continue;
+            }
+            write_public(&path, text)?;
+            changed = true;
+        }
+        // Without a way to stop it, a server that has read a file without addresses is as good as stopped.
+        let stop = if self.settings.stop.is_empty() { &self.settings.reload } else { &self.settings.stop };
+        self.command(stop, "stop").await?;
+        Ok(changed)
+    }
+
+    async fn command(&self, command: &CommandPrefix, verb: &'static str) -> Result<(), DhcpFault> {
+        if command.is_empty() {
+            return Ok(());
+        }
+        match run(command, &[], self.limit).await {
+            Ok(output) if output.success() => Ok(()),
+            Ok(output) => Err(DhcpFault::Command { verb, reason: output.ending() }),
+            Err(fault) => Err(DhcpFault::Command { verb, reason: fault.to_string() }),
+        }
+    }
+}
+
+/// Replaces a file as a whole; the server, which runs as another user, may read it.
+fn write_public(path: &Path, text: &str) -> Result<(), DhcpFault> {
+    let write = || {
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory)?;
+        }
+        let mut options = atomic_write_file::OpenOptions::new();
+        options.mode(0o644);
+        let mut file = options.open(path)?;
+        io::Write::write_all(&mut file, text.as_bytes())?;
+        file.commit()
+    };
+    write().map_err(|source| DhcpFault::File { path: path.to_owned(), source })
+}

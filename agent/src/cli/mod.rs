@@ -1,0 +1,40 @@
+mod render;
+mod run;
+mod status;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use agent::Settings;
+use clap::{Parser, Subcommand};
+
+/// Makes a DPU run what its site controller wants, checks it, and reports it.
+#[derive(Debug, Parser)]
+#[command(version)]
+pub(crate) struct Cli {
+    /// Configuration file.
+    #[arg(long, global = true, default_value = "/etc/dpu-agent/config.toml", value_name = "FILE")]
+    config: PathBuf,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run as a daemon; the default.
+    Run,
+    /// Print or write the files for a response of the controller, without touching the DPU.
+    Render(render::Render),
+    /// Say what runs since when, and what the controller last said.
+    Status,
+}
+
+impl Cli {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let settings = || Settings::load(&self.config);
+        match self.command.unwrap_or(Command::Run) {
+            Command::Run => run::run(settings()?),
+            Command::Render(render) => render.run(),
+            Command::Status => status::print(&settings()?),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+use std::{
+    fs, io,
+    io::{Read as _, Write as _},
+    net::Ipv4Addr,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use agent::render::{
+    self, Dhcp, DhcpServer, DhcpSettings, Environment, HbnVersion, NetworkConfig, RenderedFiles, Templates,
+};
+use anyhow::{Context as _, bail};
+use clap::{Args, ValueEnum};
+use proto::forge::ManagedHostNetworkConfigResponse;
+
+/// Print or write the files for a response of the controller, without touching the DPU.
+#[derive(Debug, Args)]
+pub(crate) struct Render {
+    /// ManagedHostNetworkConfigResponse as JSON, with the names of the .proto and enums as numbers; `-` is standard input.
+    #[arg(value_name = "FILE.json", required_unless_present_any = ["isolated", "save_templates"])]
+    response: Option<PathBuf>,
+    /// Only one of the files, on standard output exactly as it would be written.
+    #[arg(long, value_enum)]
+    only: Option<Only>,
+    /// Directory to write the files to, instead of standard output.
+    #[arg(long, value_name = "DIR", conflicts_with = "only")]
+    out: Option<PathBuf>,
+    /// An uplink; may be repeated.
+    #[arg(long = "uplink", value_name = "NAME", default_values = ["p0_if", "p1_if"])]
+    uplinks: Vec<String>,
+    /// HBN's side of the link to the metadata service, or `none`.
+    #[arg(long, value_name = "NAME|none", default_value = "pf0dpu1_if")]
+    metadata_interface: String,
+    /// Version of HBN, for example 2.4.0-doca2.9.0; a current one if not given.
+    #[arg(long, value_name = "VERSION")]
+    hbn_version: Option<HbnVersion>,
+    /// Directory of templates; those that it lacks are the built-in ones.
+    #[arg(long, value_name = "DIR")]
+    templates: Option<PathBuf>,
+    /// Write the built-in templates to this directory, to start one's own from.
+    #[arg(long, value_name = "DIR", exclusive = true)]
+    save_templates: Option<PathBuf>,
+    /// The files of a DPU that the site does not know; the response, if given, says which underlay to keep.
+    #[arg(long)]
+    isolated: bool,
+    /// DHCP server to write for: kea, dhcpd, nico or none.
+    #[arg(long, value_name = "SERVER", default_value = "kea")]
+    dhcp_server: DhcpServer,
+    /// DNS server for the host; may be repeated.
+    #[arg(long = "nameserver", value_name = "ADDRESS")]
+    nameservers: Vec<Ipv4Addr>,
+    /// NTP server for the host; may be repeated.
+    #[arg(long = "ntp-server", value_name = "ADDRESS")]
+    ntp_servers: Vec<Ipv4Addr>,
+    /// Server that the host boots from.
+    #[arg(long, value_name = "ADDRESS")]
+    provisioning_server: Option<Ipv4Addr>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Only {
+    Nvue,
+    Dhcp,
+}
+
+impl Render {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        if let Some(dir) = &self.save_templates {
+            for (name, text) in Templates::shipped() {
+                write(dir, name, text)?;
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        let files = self.render()?;
+        let files = named(&files, self.dhcp_server);
+        match &self.out {
+            Some(dir) => {
+                for (_, name, text) in files {
+                    write(dir, name, text)?;
+                }
+            }
+            None => self.print(&files).context("cannot print the files")?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn render(&self) -> anyhow::Result<RenderedFiles> {
+        let templates = match &self.templates {
+            Some(dir) => Templates::from_dir(dir)?,
+            None => Templates::embedded()?,
+        };
+        let environment = Environment {
+            uplinks: self.uplinks.clone(),
+            metadata_interface: Some(self.metadata_interface.clone()).filter(|name| name != "none"),
+            hbn_version: self.hbn_version.clone(),
+            dhcp: DhcpSettings {
+                server: self.dhcp_server,
+                nameservers: self.nameservers.clone(),
+                ntp_servers: self.ntp_servers.clone(),
+                provisioning_server: self.provisioning_server,
+                ..DhcpSettings::default()
+            },
+        };
+        let config = self.response.as_deref().map(read).transpose()?;
+        let files = match (self.isolated, &config) {
+            (false, Some(config)) => render::files(config, &environment, &templates)?,
+            (true, config) => {
+                render::isolated(&environment, config.as_ref().map(NetworkConfig::underlay), &templates)?
+            }
+            (false, None) => bail!("no response is given"),
+        };
+        Ok(files)
+    }
+
+    fn print(&self, files: &[(Only, &str, &str)]) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        let mut shown: Vec<_> = files.to_vec();
+        if let Some(only) = self.only {
+            shown.retain(|(kind, _, _)| *kind == only);
+        }
+        let alone = self.only.is_some() && shown.len() == 1;
+        for (_, name, text) in shown {
+            if !alone {
+                writeln!(out, "# ==> {name}")?;
+            }
+            out.write_all(text.as_bytes())?;
+        }
+        out.flush()
+    }
+}
+
+/// All files with the names that they are written under.
+fn named(files: &RenderedFiles, server: DhcpServer) -> Vec<(Only, &'static str, &str)> {
+    let mut named = vec![(Only::Nvue, "nvue_startup.yaml", files.nvue.as_str())];
+    if let Dhcp::Serve(dhcp) | Dhcp::Stop(dhcp) = &files.dhcp {
+        named.push((Only::Dhcp, server.file_name(), &dhcp.config));
+        named.extend(dhcp.beside.iter().map(|file| (Only::Dhcp, file.name, file.text.as_str())));
+    }
+    named
+}
+
+fn read(path: &Path) -> anyhow::Result<NetworkConfig> {
+    let text = match path.to_str() {
+        Some("-") => {
+            let mut text = String::new();
+            io::stdin().read_to_string(&mut text).map(|_| text)
+        }
+        _ => fs::read_to_string(path),
+    };
+    let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+    let response: ManagedHostNetworkConfigResponse =
+        serde_json::from_str(&text).with_context(|| format!("{} is no response", path.display()))?;
+    NetworkConfig::try_from(&response).with_context(|| format!("{} cannot be rendered", path.display()))
+}
+
+fn write(dir: &Path, name: &str, text: &str) -> anyhow::Result<()> {
+    let path = dir.join(name);
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    }
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+}

@@ -1,0 +1,59 @@
+use std::process::ExitCode;
+
+use agent::{Agent, LogFormat, Settings};
+use anyhow::Context as _;
+use sd_notify::NotifyState;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+/// Runs until SIGTERM or SIGINT. SIGHUP makes the next pass come at once.
+pub(crate) fn run(settings: Settings) -> anyhow::Result<ExitCode> {
+    log(&settings)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(passes(settings))
+}
+
+async fn passes(settings: Settings) -> anyhow::Result<ExitCode> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    tracing::info!("dpu-agent {} for {} at {}", env!("CARGO_PKG_VERSION"), settings.machine_id, settings.controller);
+    let mut agent = Agent::new(settings)?;
+    notify(&[NotifyState::Ready]);
+    loop {
+        // A signal that comes during a pass waits for its end, so that no change is left half-way.
+        let pass = agent.pass().await;
+        // Said here and by nothing else: a pass that hangs must not look alive.
+        notify(&[NotifyState::Watchdog]);
+        tokio::select! {
+            biased;
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = hang_up.recv() => {
+                tracing::info!("SIGHUP: the next pass comes now");
+                agent.hurry();
+            }
+            () = tokio::time::sleep(pass.next_in) => (),
+        }
+    }
+    notify(&[NotifyState::Stopping]);
+    tracing::info!("stopped; the DPU goes on with what it runs");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Tells systemd, if it listens.
+fn notify(state: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        tracing::debug!("systemd cannot be told: {error}");
+    }
+}
+
+fn log(settings: &Settings) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&settings.log.filter).context("`log.filter` of the configuration")?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match settings.log.format {
+        LogFormat::Text => log.with_target(false).with_ansi(false).init(),
+        LogFormat::Json => log.json().init(),
+    }
+    Ok(())
+}

@@ -1,0 +1,185 @@
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use proto::{
+    MachineId,
+    forge::{DpuNetworkStatus, ManagedHostNetworkConfigRequest, forge_client::ForgeClient},
+};
+use tonic::{
+    Code, Status,
+    transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
+};
+
+use crate::{
+    Settings,
+    fetch::{Answer, Failure},
+};
+
+/// The connection to the site controller.
+///
+/// A channel is kept while it works and dropped after a failure that may be the transport's, so that a half-open
+/// connection, a restarted controller or renewed certificates cost one pass and never stick.
+pub(crate) struct Controller {
+    settings: ConnectionSettings,
+    connection: Option<Connection>,
+}
+
+struct ConnectionSettings {
+    uri: String,
+    tls: crate::config::Tls,
+    rpc: crate::config::Rpc,
+}
+
+struct Connection {
+    client: ForgeClient<Channel>,
+    certificates: Vec<(PathBuf, Option<SystemTime>)>,
+}
+
+/// Why there is no connection to try.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConnectFault {
+    #[error("cannot read {path}: {source}")]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("{uri} cannot be used with the certificates given: {reason}")]
+    Endpoint { uri: String, reason: String },
+}
+
+impl Controller {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let Settings { controller, tls, rpc, .. } = settings.clone();
+        Self { settings: ConnectionSettings { uri: controller, tls, rpc }, connection: None }
+    }
+
+    /// Asks what this DPU is to run.
+    pub(crate) async fn desired(&mut self, id: &MachineId) -> Answer {
+        let request = ManagedHostNetworkConfigRequest { dpu_machine_id: Some(id.into()) };
+        let mut client = match self.client() {
+            Ok(client) => client,
+            Err(fault) => return Answer::Failed(Failure { reason: fault.to_string(), reachable: false }),
+        };
+        let limit = self.settings.rpc.connect_timeout + self.settings.rpc.call_timeout;
+        match bounded(limit, client.get_managed_host_network_config(request)).await {
+            Ok(response) => Answer::Config(Box::new(response)),
+            Err(status) if status.code() == Code::NotFound => Answer::NotFound,
+            Err(status) => {
+                self.after(&status);
+                let reachable = !transport_may_be_at_fault(&status);
+                Answer::Failed(Failure { reason: plain(&status), reachable })
+            }
+        }
+    }
+
+    /// Tells what runs and how healthy it is.
+    pub(crate) async fn record(&mut self, status: DpuNetworkStatus) -> Result<(), String> {
+        let mut client = self.client().map_err(|fault| fault.to_string())?;
+        let limit = self.settings.rpc.connect_timeout + self.settings.rpc.call_timeout;
+        bounded(limit, client.record_dpu_network_status(status)).await.map_err(|status| {
+            self.after(&status);
+            plain(&status)
+        })
+    }
+
+    fn client(&mut self) -> Result<ForgeClient<Channel>, ConnectFault> {
+        if let Some(connection) = &self.connection
+            && connection.certificates.iter().all(|(path, seen)| modified(path) == *seen)
+        {
+            return Ok(connection.client.clone());
+        }
+        match self.settings.connect() {
+            Ok(connection) => Ok(self.connection.insert(connection).client.clone()),
+            // A renewal in progress leaves a half-written pair: what works is kept until the files are good again.
+            Err(fault) => match &mut self.connection {
+                Some(connection) => {
+                    tracing::warn!("the new certificates are not usable, the old ones stay: {fault}");
+                    connection.certificates.iter_mut().for_each(|(path, seen)| *seen = modified(path));
+                    Ok(connection.client.clone())
+                }
+                None => Err(fault),
+            },
+        }
+    }
+
+    fn after(&mut self, status: &Status) {
+        if transport_may_be_at_fault(status) {
+            self.connection = None;
+        }
+    }
+}
+
+fn transport_may_be_at_fault(status: &Status) -> bool {
+    matches!(status.code(), Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::Unknown)
+}
+
+impl ConnectionSettings {
+    fn connect(&self) -> Result<Connection, ConnectFault> {
+        let fault =
+            |error: tonic::transport::Error| ConnectFault::Endpoint { uri: self.uri.clone(), reason: chain(&error) };
+        let files = [&self.tls.ca, &self.tls.cert, &self.tls.key];
+        let certificates = files.iter().filter_map(|file| file.as_ref()).map(|path| (path.clone(), modified(path)));
+        let certificates: Vec<_> = certificates.collect();
+        let mut endpoint = Endpoint::from_shared(self.uri.clone())
+            .map_err(fault)?
+            .connect_timeout(self.rpc.connect_timeout)
+            .timeout(self.rpc.call_timeout)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(Duration::from_secs(20))
+            .keep_alive_timeout(self.rpc.connect_timeout);
+        if self.uri.starts_with("https://") {
+            endpoint = endpoint.tls_config(self.tls()?).map_err(fault)?;
+        }
+        let limit = usize::from(self.rpc.max_message_mib) * 1024 * 1024;
+        let client = ForgeClient::new(endpoint.connect_lazy()).max_decoding_message_size(limit);
+        Ok(Connection { client, certificates })
+    }
+
+    fn tls(&self) -> Result<ClientTlsConfig, ConnectFault> {
+        let read =
+            |path: &Path| std::fs::read(path).map_err(|source| ConnectFault::Read { path: path.to_owned(), source });
+        let mut tls = ClientTlsConfig::new();
+        if let Some(ca) = &self.tls.ca {
+            tls = tls.ca_certificate(Certificate::from_pem(read(ca)?));
+        }
+        if let (Some(cert), Some(key)) = (&self.tls.cert, &self.tls.key) {
+            tls = tls.identity(Identity::from_pem(read(cert)?, read(key)?));
+        }
+        if let Some(domain) = &self.tls.domain {
+            tls = tls.domain_name(domain);
+        }
+        Ok(tls)
+    }
+}
+
+/// The endpoint's own limits do not cover a name server that never answers; this one does.
+async fn bounded<T>(
+    limit: Duration,
+    call: impl Future<Output = Result<tonic::Response<T>, Status>>,
+) -> Result<T, Status> {
+    match tokio::time::timeout(limit, call).await {
+        Ok(answer) => answer.map(tonic::Response::into_inner),
+        Err(_) => Err(Status::deadline_exceeded(format!("no answer within {} s", limit.as_secs_f32()))),
+    }
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
+}
+
+fn plain(status: &Status) -> String {
+    let cause = std::error::Error::source(status).map(|source| format!(" ({})", chain(source)));
+    format!("{:?}: {}{}", status.code(), status.message(), cause.unwrap_or_default())
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,17 @@
+//! `dpu-agent`: the daemon on a DPU, and the commands that people use beside it.
+
+mod cli;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    match cli::Cli::parse().run() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("dpu-agent: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,135 @@
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    intent::{Digest, write_private},
+    render::Acknowledgement,
+};
+
+/// What the DPU runs: written only after NVUE and the DHCP server both confirmed it, and as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Marker {
+    /// Of the NVUE text that runs.
+    pub(crate) nvue: Digest,
+    /// Of what the DHCP server does; none if no server is managed here.
+    pub(crate) dhcp: Option<Digest>,
+    /// What is acknowledged by this; none while isolated.
+    pub(crate) versions: Option<Versions>,
+    /// When the last change was confirmed, as RFC 3339.
+    pub(crate) since: String,
+}
+
+/// The versions of a configuration, as the controller wrote them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Versions {
+    pub(crate) managed_host: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) instance_network: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) instance_id: Option<String>,
+}
+
+impl From<&Acknowledgement> for Versions {
+    fn from(acknowledge: &Acknowledgement) -> Self {
+        Self {
+            managed_host: acknowledge.managed_host.to_string(),
+            instance_network: acknowledge.instance_network.as_ref().map(ToString::to_string),
+            instance_id: acknowledge.instance_id.clone(),
+        }
+    }
+}
+
+/// The directory that holds the marker and, beside it, the NVUE text that it stands for.
+pub(crate) struct Applied {
+    directory: PathBuf,
+}
+
+impl Applied {
+    pub(crate) fn new(state_dir: &Path) -> Self {
+        Self { directory: state_dir.join("applied") }
+    }
+
+    /// The marker; none if nothing was ever applied or the file cannot be trusted.
+    pub(crate) fn marker(&self) -> Option<Marker> {
+        let path = self.directory.join("marker.json");
+        let doubt = |reason: String| {
+            tracing::warn!("{} cannot be trusted ({reason}); what runs is found out anew", path.display());
+        };
+        match std::fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).inspect_err(|error| doubt(error.to_string())).ok(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                doubt(error.to_string());
+                None
+            }
+        }
+    }
+
+    /// The NVUE text of the marker, to go back to, if it is still at hand.
+    pub(crate) fn nvue(&self) -> Option<String> {
+        std::fs::read_to_string(self.directory.join("nvue.yaml")).ok()
+    }
+
+    /// Records what runs: the text first, the marker last, since the marker speaks for it.
+    pub(crate) fn write(&self, marker: &Marker, nvue: &str) -> io::Result<()> {
+        let text = self.directory.join("nvue.yaml");
+        if std::fs::read(&text).is_ok_and(|old| old == nvue.as_bytes()) {
+            tracing::debug!("the text that runs is on file already");
+        } else {
+            write_private(&text, nvue.as_bytes())?;
+        }
+        let json = serde_json::to_vec_pretty(marker).map_err(io::Error::other)?;
+        write_private(&self.directory.join("marker.json"), &json)
+    }
+}
+
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// A time as RFC 3339, in UTC; a clock before 1970 reads as 1970.
+pub(crate) fn timestamp(time: SystemTime) -> String {
+    prost_types::Timestamp::from(time.max(SystemTime::UNIX_EPOCH)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marker(nvue: &str) -> Marker {
+        Marker {
+            nvue: Digest::of(&[nvue.as_bytes()]),
+            dhcp: None,
+            versions: Some(Versions { managed_host: "V1-T1".into(), ..Versions::default() }),
+            since: timestamp(SystemTime::UNIX_EPOCH),
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_read_back_and_a_damaged_marker_is_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let applied = Applied::new(directory.path());
+        assert_eq!(applied.marker(), None);
+        applied.write(&marker("a"), "a").unwrap();
+        assert_eq!(applied.marker(), Some(marker("a")));
+        assert_eq!(applied.nvue().as_deref(), Some("a"));
+        std::fs::write(directory.path().join("applied/marker.json"), "{\"nvue\": ").unwrap();
+        assert_eq!(applied.marker(), None);
+        applied.write(&marker("b"), "b").unwrap();
+        assert_eq!(applied.marker(), Some(marker("b")));
+    }
+
+    #[test]
+    fn a_clock_before_1970_is_no_fault() {
+        let before = SystemTime::UNIX_EPOCH - std::time::Duration::from_secs(86_400);
+        assert_eq!(timestamp(before), "1970-01-01T00:00:00Z");
+    }
+}

@@ -1,0 +1,155 @@
+use crate::{
+    intent::Digest,
+    marker::{Marker, Versions},
+    render::{Dhcp, RenderedFiles},
+};
+
+/// What the DPU is to run, with the digests that tell whether it does.
+#[derive(Clone)]
+pub(crate) struct Target {
+    pub(crate) files: RenderedFiles,
+    pub(crate) nvue: Digest,
+    pub(crate) dhcp: Option<Digest>,
+    /// None: isolated.
+    pub(crate) versions: Option<Versions>,
+}
+
+impl From<RenderedFiles> for Target {
+    fn from(files: RenderedFiles) -> Self {
+        let kind = if matches!(files.dhcp, Dhcp::Serve(_)) { "serve" } else { "stop" };
+        let dhcp = files.dhcp.files().map(|dhcp| {
+            let beside = dhcp.beside.iter().flat_map(|file| [file.name.as_bytes(), file.text.as_bytes()]);
+            let parts: Vec<&[u8]> = [kind.as_bytes(), dhcp.config.as_bytes()].into_iter().chain(beside).collect();
+            Digest::of(&parts)
+        });
+        let nvue = Digest::of(&[files.nvue.as_bytes()]);
+        let versions = files.acknowledge.as_ref().map(Versions::from);
+        Self { files, nvue, dhcp, versions }
+    }
+}
+
+/// What is known of the DPU.
+pub(crate) struct Running<'a> {
+    pub(crate) marker: Option<&'a Marker>,
+    /// The marker was compared with NVUE since the agent started, and nothing happened since that could make it lie.
+    pub(crate) verified: bool,
+    /// The DHCP server's files on disk are those of the target.
+    pub(crate) dhcp_on_disk: bool,
+}
+
+/// What there is to do. All at rest is the common case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) nvue: NvueStep,
+    pub(crate) dhcp: DhcpStep,
+    /// The same files now stand for other versions.
+    pub(crate) acknowledge: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NvueStep {
+    Keep,
+    /// It should run already; NVUE says whether it does.
+    Verify,
+    Replace,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DhcpStep {
+    Keep,
+    Install,
+    Stop,
+}
+
+impl Plan {
+    pub(crate) fn is_rest(&self) -> bool {
+        *self == Self { nvue: NvueStep::Keep, dhcp: DhcpStep::Keep, acknowledge: false }
+    }
+}
+
+pub(crate) fn plan(target: &Target, running: &Running<'_>) -> Plan {
+    let Running { marker, verified, dhcp_on_disk } = *running;
+    let nvue = match marker {
+        Some(marker) if marker.nvue == target.nvue => {
+            if verified {
+                NvueStep::Keep
+            } else {
+                NvueStep::Verify
+            }
+        }
+        _ => NvueStep::Replace,
+    };
+    let differs = !dhcp_on_disk || marker.is_none_or(|marker| marker.dhcp != target.dhcp);
+    let dhcp = match &target.files.dhcp {
+        Dhcp::Serve(_) if differs => DhcpStep::Install,
+        // Whether a server that must not run was started by somebody is not to be seen in files.
+        Dhcp::Stop(_) if differs || !verified => DhcpStep::Stop,
+        _ => DhcpStep::Keep,
+    };
+    let acknowledge = marker.is_none_or(|marker| marker.versions != target.versions);
+    Plan { nvue, dhcp, acknowledge }
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::ConfigVersion;
+
+    use super::*;
+    use crate::render::{Acknowledgement, DhcpFiles, Expectations};
+
+    fn target(nvue: &str, dhcp: Dhcp, version: u64) -> Target {
+        Target::from(RenderedFiles {
+            nvue: nvue.into(),
+            dhcp,
+            acknowledge: Some(Acknowledgement {
+                managed_host: ConfigVersion::first(version),
+                instance_network: None,
+                instance_id: None,
+                instance_config: None,
+            }),
+            expected: Expectations::default(),
+        })
+    }
+
+    fn serve(text: &str) -> Dhcp {
+        Dhcp::Serve(DhcpFiles { config: text.into(), beside: Vec::new() })
+    }
+
+    fn stop() -> Dhcp {
+        Dhcp::Stop(DhcpFiles { config: "{}".into(), beside: Vec::new() })
+    }
+
+    fn marker(target: &Target) -> Marker {
+        Marker {
+            nvue: target.nvue.clone(),
+            dhcp: target.dhcp.clone(),
+            versions: target.versions.clone(),
+            since: "2031-01-01T00:00:00Z".into(),
+        }
+    }
+
+    #[test]
+    fn plans_only_what_differs() {
+        use super::{DhcpStep as D, NvueStep as N};
+        let runs = target("a", serve("1"), 1);
+        let stopped = target("a", stop(), 1);
+        for (case, target, runs, verified, dhcp_on_disk, wanted) in [
+            ("nothing", target("a", serve("1"), 1), Some(&runs), true, true, (N::Keep, D::Keep, false)),
+            ("a version only", target("a", serve("1"), 2), Some(&runs), true, true, (N::Keep, D::Keep, true)),
+            ("content only", target("a", serve("2"), 1), Some(&runs), true, false, (N::Keep, D::Install, false)),
+            ("all", target("b", serve("2"), 2), Some(&runs), true, false, (N::Replace, D::Install, true)),
+            ("after a restart", target("a", serve("1"), 1), Some(&runs), false, true, (N::Verify, D::Keep, false)),
+            ("a file changed", target("a", serve("1"), 1), Some(&runs), true, false, (N::Keep, D::Install, false)),
+            ("stop", target("a", stop(), 1), Some(&runs), true, false, (N::Keep, D::Stop, false)),
+            ("stopped", target("a", stop(), 1), Some(&stopped), true, true, (N::Keep, D::Keep, false)),
+            ("stopped?", target("a", stop(), 1), Some(&stopped), false, true, (N::Verify, D::Stop, false)),
+            ("first", target("a", serve("1"), 1), None, false, false, (N::Replace, D::Install, true)),
+            ("not ours", target("a", Dhcp::Unmanaged, 1), None, true, true, (N::Replace, D::Keep, true)),
+        ] {
+            let marker = runs.map(marker);
+            let running = Running { marker: marker.as_ref(), verified, dhcp_on_disk };
+            let (nvue, dhcp, acknowledge) = wanted;
+            assert_eq!(plan(&target, &running), Plan { nvue, dhcp, acknowledge }, "{case}");
+        }
+    }
+}

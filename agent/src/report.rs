@@ -1,0 +1,75 @@
+use proto::{
+    MachineId,
+    common::InstanceId,
+    forge::{
+        DpuNetworkStatus, FlatInterfaceConfig, InstanceInterfaceStatusObservation, ManagedHostNetworkConfigResponse,
+        NetworkSecurityGroupStatus,
+    },
+};
+
+use crate::{health::Findings, marker::Versions};
+
+/// What one pass has to tell.
+pub(crate) struct Report<'a> {
+    pub(crate) id: &'a MachineId,
+    /// The versions that are known to run; none while anything about them is in doubt.
+    pub(crate) runs: Option<&'a Versions>,
+    /// What the controller last wanted.
+    pub(crate) wanted: Option<&'a ManagedHostNetworkConfigResponse>,
+    /// Why that does not run.
+    pub(crate) error: Option<&'a str>,
+    pub(crate) findings: &'a Findings,
+}
+
+/// The message for the controller.
+pub(crate) fn status(report: &Report<'_>) -> DpuNetworkStatus {
+    let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let instance = report.wanted.and_then(|wanted| wanted.instance.as_ref());
+    DpuNetworkStatus {
+        dpu_machine_id: Some(report.id.into()),
+        network_config_version: report.runs.map(|runs| runs.managed_host.clone()),
+        instance_network_config_version: report.runs.and_then(|runs| runs.instance_network.clone()),
+        instance_id: report.runs.and_then(|runs| runs.instance_id.clone()).map(|value| InstanceId { value }),
+        interfaces: match (report.runs, report.wanted) {
+            // The interfaces in the message are those that run only if its version does.
+            (Some(runs), Some(wanted)) if runs.managed_host == wanted.managed_host_config_version => interfaces(wanted),
+            _ => Vec::new(),
+        },
+        network_config_error: report.error.map(str::to_owned),
+        dpu_agent_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        dpu_health: Some(report.findings.report()),
+        instance_config_version: instance.and_then(|instance| text(&instance.config_version)),
+        dpu_extension_service_version: instance.and_then(|instance| text(&instance.dpu_extension_service_version)),
+        ..DpuNetworkStatus::default()
+    }
+}
+
+fn interfaces(wanted: &ManagedHostNetworkConfigResponse) -> Vec<InstanceInterfaceStatusObservation> {
+    if wanted.use_admin_network {
+        wanted.admin_interface.iter().map(observation).collect()
+    } else {
+        wanted.tenant_interfaces.iter().map(observation).collect()
+    }
+}
+
+fn observation(interface: &FlatInterfaceConfig) -> InstanceInterfaceStatusObservation {
+    let v6 = interface.ipv6_interface_config.as_ref();
+    let some = |v4: &str, v6: Option<&String>| -> Vec<String> {
+        let texts = [Some(v4), v6.map(String::as_str)];
+        texts.into_iter().flatten().filter(|text| !text.is_empty()).map(str::to_owned).collect()
+    };
+    InstanceInterfaceStatusObservation {
+        function_type: interface.function_type,
+        virtual_function_id: interface.virtual_function_id,
+        mac_address: None,
+        addresses: some(&interface.ip, v6.map(|v6| &v6.ip)),
+        gateways: some(&interface.gateway, None),
+        prefixes: some(&interface.prefix, v6.map(|v6| &v6.interface_prefix)),
+        network_security_group: interface.network_security_group.as_ref().map(|group| NetworkSecurityGroupStatus {
+            source: group.source,
+            id: group.id.clone(),
+            version: group.version.clone(),
+        }),
+        internal_uuid: interface.internal_uuid.clone(),
+    }
+}

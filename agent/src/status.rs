@@ -1,0 +1,86 @@
+use std::{io, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{health::Findings, intent::write_private, marker::Marker};
+
+/// What the agent is doing, for `dpu-agent status` and for people; written only when it changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusFile {
+    /// What runs.
+    pub runs: Runs,
+    /// What the controller last said.
+    pub controller: Said,
+    /// Why what it wants does not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Alerts: probe, target, message.
+    pub alerts: Vec<String>,
+}
+
+/// What runs on the DPU.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Runs {
+    /// `nothing`, `configuration`, `isolated`, or `unknown` while what runs is in doubt.
+    pub kind: String,
+    /// Version of the managed host's network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub managed_host_version: Option<String>,
+    /// Version of the instance's network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance_network_version: Option<String>,
+    /// Since when, as RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+}
+
+/// What the controller last said, and since when it says so.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    /// In words.
+    pub answer: String,
+    /// Since when it answers like this, as RFC 3339.
+    pub since: String,
+}
+
+impl StatusFile {
+    /// What stands in a state directory.
+    ///
+    /// # Errors
+    /// If there is nothing, or it cannot be read.
+    pub fn read(state_dir: &Path) -> io::Result<Self> {
+        serde_json::from_slice(&std::fs::read(state_dir.join("status.json"))?).map_err(io::Error::other)
+    }
+
+    pub(crate) fn write(&self, state_dir: &Path) -> io::Result<()> {
+        let json = serde_json::to_vec_pretty(self).map_err(io::Error::other)?;
+        write_private(&state_dir.join("status.json"), &json)
+    }
+}
+
+impl Runs {
+    pub(crate) fn of(marker: Option<&Marker>, verified: bool) -> Self {
+        let Some(marker) = marker else { return Self { kind: "nothing".into(), ..Self::default() } };
+        let versions = marker.versions.as_ref();
+        let kind = match (verified, versions) {
+            (false, _) => "unknown",
+            (true, Some(_)) => "configuration",
+            (true, None) => "isolated",
+        };
+        Self {
+            kind: kind.into(),
+            managed_host_version: versions.map(|versions| versions.managed_host.clone()),
+            instance_network_version: versions.and_then(|versions| versions.instance_network.clone()),
+            since: Some(marker.since.clone()),
+        }
+    }
+}
+
+/// Alerts as lines: `probe target: message`.
+pub(crate) fn alert_lines(findings: &Findings) -> Vec<String> {
+    let line = |(id, target, _, message): (&str, Option<&str>, _, String)| match target {
+        Some(target) => format!("{id} {target}: {message}"),
+        None => format!("{id}: {message}"),
+    };
+    findings.alerts().map(line).collect()
+}

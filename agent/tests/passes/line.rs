@@ -1,0 +1,189 @@
+//! From the controller's answer to the report, when all goes well, and what the agent keeps when it does not.
+
+use std::time::Duration;
+
+use tonic::Code;
+
+use super::{
+    controller::{Controller, admin},
+    dpu::Dpu,
+};
+
+#[tokio::test(flavor = "current_thread")]
+async fn the_first_pass_configures_and_acknowledges() {
+    let (controller, uri) = Controller::start().await;
+    controller.says(admin(3, 11));
+    let dpu = Dpu::new(&uri);
+    let mut agent = dpu.agent();
+    assert!(agent.pass().await.healthy);
+    assert_eq!(
+        dpu.commands(),
+        [
+            "dhcp check",
+            "nv config diff",
+            "nv config replace DPU/nvue.yaml",
+            "nv config diff",
+            "nv config apply -y",
+            "dhcp reload",
+        ]
+    );
+    assert!(dpu.read("applied").unwrap().contains("192.0.2.11"));
+    assert!(dpu.read("served").unwrap().contains("198.51.100.49"));
+    let told = controller.told();
+    assert_eq!(told.network_config_version.as_deref(), Some("V3-T3"));
+    assert_eq!(told.network_config_error, None);
+    assert_eq!(told.interfaces.len(), 1);
+    assert_eq!(told.interfaces[0].addresses, ["198.51.100.49"]);
+    let health = told.dpu_health.unwrap();
+    assert_eq!(health.source, "forge-dpu-agent");
+    assert!(health.alerts.is_empty(), "{:?}", health.alerts);
+    let successes: Vec<_> = health.successes.iter().map(|it| (it.id.as_str(), it.target.as_deref())).collect();
+    assert_eq!(successes, [("BgpPeeringTor", Some("p0_if")), ("BgpPeeringTor", Some("p1_if")), ("BgpStats", None)]);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn an_unchanged_answer_runs_nothing_and_writes_nothing() {
+    let (controller, uri) = Controller::start().await;
+    controller.says(admin(3, 11));
+    let dpu = Dpu::new(&uri);
+    let mut agent = dpu.agent();
+    agent.pass().await;
+    agent.pass().await;
+    dpu.commands();
+    let written = || {
+        let files = ["state/intent.pb", "state/status.json", "state/applied/marker.json", "nvue.yaml", "kea.conf"];
+        files.map(|name| std::fs::metadata(dpu.path().join(name)).unwrap().modified().unwrap())
+    };
+    let before = written();
+    for _ in 0..3 {
+        agent.pass().await;
+    }
+    assert_eq!(dpu.commands(), Vec::<String>::new());
+    assert_eq!(written(), before);
+    assert_eq!(controller.state().reports.len(), 5);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_change_is_alive_only_after_the_wait() {
+    let (controller, uri) = Controller::start().await;
+    controller.says(admin(1, 11));
+    let dpu = Dpu::new(&uri);
+    let wait = Duration::from_millis(300);
+    let mut agent = dpu.agent_with(|settings| {
+        settings.period.post_config_check = wait;
+        settings.period.pass = Duration::from_secs(30);
+    });
+    let pass = agent.pass().await;
+    assert!(pass.next_in <= wait, "the end of the wait is reported at once");
+    let alert = controller.told().dpu_health.unwrap().alerts.remove(0);
+    assert_eq!(alert.id, "PostConfigCheckWait");
+    assert_eq!(alert.classifications, ["PreventAllocations", "PreventHostStateChanges"]);
+    assert_eq!(controller.told().network_config_version.as_deref(), Some("V1-T1"));
+    tokio::time::sleep(pass.next_in).await;
+    assert!(agent.pass().await.healthy);
+    // A version alone is no change.
+    controller.says(admin(2, 11));
+    assert!(agent.pass().await.healthy);
+    assert_eq!(controller.told().network_config_version.as_deref(), Some("V2-T2"));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn only_not_found_isolates_and_the_first_good_answer_ends_it() {
+    let (controller, uri) = Controller::start().await;
+    controller.says(admin(1, 11));
+    let dpu = Dpu::new(&uri);
+    let mut agent = dpu.agent();
+    agent.pass().await;
+    for code in [Code::Unavailable, Code::Internal, Code::Unknown, Code::Unauthenticated, Code::DeadlineExceeded] {
+        controller.fails(code);
+        dpu.commands();
+        agent.pass().await;
+        assert_eq!(dpu.commands(), Vec::<String>::new(), "{code:?}");
+    }
+    let runs = dpu.read("applied").unwrap();
+    controller.fails(Code::NotFound);
+    let reports = controller.state().reports.len();
+    agent.pass().await;
+    assert_ne!(dpu.read("applied").unwrap(), runs);
+    assert_eq!(dpu.read("served"), None, "no DHCP server answers the host");
+    assert_eq!(controller.state().reports.len(), reports, "nothing is told to a site that does not know this DPU");
+    dpu.commands();
+    agent.pass().await;
+    assert_eq!(dpu.commands(), Vec::<String>::new(), "isolating is done once");
+    controller.says(admin(1, 11));
+    agent.pass().await;
+    assert_eq!(dpu.read("applied").unwrap(), runs);
+    assert!(dpu.read("served").is_some());
+    assert_eq!(controller.told().network_config_version.as_deref(), Some("V1-T1"));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_restart_without_a_controller_keeps_what_ran() {
+    let (controller, uri) = Controller::start().await;
+    controller.says(admin(1, 11));
+    let dpu = Dpu::new(&uri);
+    dpu.agent().pass().await;
+    let runs = dpu.read("applied").unwrap();
+    controller.fails(Code::Unavailable);
+    for (case, drift) in [("as it was", false), ("somebody changed it", true)] {
+        if drift {
+            dpu.write("applied", "- set: {}\n");
+        }
+        dpu.commands();
+        let mut agent = dpu.agent();
+        agent.pass().await;
+        let asked = ["nv config diff", "nv config replace DPU/nvue.yaml", "nv config diff"];
+        let commands = dpu.commands();
+        assert_eq!(commands[..3], asked, "{case}: NVUE is asked what runs");
+        assert_eq!(commands[3], if drift { "nv config apply -y" } else { "nv config detach" }, "{case}");
+        assert_eq!(dpu.read("applied").unwrap(), runs, "{case}");
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_restart_while_isolated_stays_isolated() {
+    let (controller, uri) = Controller::start().await;
+    controller.says(admin(1, 11));
+    let dpu = Dpu::new(&uri);
+    let mut agent = dpu.agent();
+    agent.pass().await;
+    controller.fails(Code::NotFound);
+    agent.pass().await;
+    let isolated = dpu.read("applied").unwrap();
+    controller.fails(Code::Unavailable);
+    let mut agent = dpu.agent();
+    agent.pass().await;
+    assert_eq!(dpu.read("applied").unwrap(), isolated);
+    assert_eq!(dpu.read("served"), None);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn an_answer_that_cannot_be_used_keeps_the_last_good_one() {
+    let (controller, uri) = Controller::start().await;
+    controller.says(admin(1, 11));
+    let dpu = Dpu::new(&uri);
+    let mut agent = dpu.agent();
+    agent.pass().await;
+    let runs = dpu.read("applied").unwrap();
+    let mut unknown = admin(2, 12);
+    unknown.network_virtualization_type = Some(99);
+    let mut empty = admin(3, 12);
+    (empty.use_admin_network, empty.admin_interface) = (false, None);
+    for (response, field) in [(unknown, "network_virtualization_type"), (empty, "tenant_interfaces")] {
+        controller.says(response);
+        agent.pass().await;
+        agent.pass().await;
+        let told = controller.told();
+        assert!(told.network_config_error.as_deref().unwrap().contains(field), "{:?}", told.network_config_error);
+        assert_eq!(told.network_config_version.as_deref(), Some("V1-T1"), "what runs is V1 still");
+        assert_eq!(dpu.read("applied").unwrap(), runs);
+    }
+    // The bad answer is not what a restart goes on with.
+    controller.fails(Code::Unavailable);
+    dpu.agent().pass().await;
+    assert_eq!(dpu.read("applied").unwrap(), runs);
+    controller.says(admin(4, 12));
+    agent.pass().await;
+    assert_eq!(controller.told().network_config_error, None);
+    assert_eq!(controller.told().network_config_version.as_deref(), Some("V4-T4"));
+}
