@@ -3,11 +3,9 @@ use std::{
     fs::Permissions,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
 };
 
-use super::{Lab, Process, parts, until};
+use super::{Lab, parts};
 
 /// A DHCP server that the agent writes the configuration of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,77 +35,97 @@ impl ServerKind {
         }
     }
 
+    fn program(self) -> PathBuf {
+        let name = self.check()[0];
+        parts::program(name).unwrap_or_else(|| PathBuf::from(name))
+    }
+
     /// What the server's own check says against a file.
     ///
     /// # Errors
     /// What it printed, if it refuses the file.
     pub fn refuses(self, lab: &Lab, node: &str, file: &Path) -> Result<(), String> {
-        let mut command = on_private_files(self, lab, node);
+        let mut command = lab.command(node, self.program());
+        let locks = lab.subdirectory("locks");
+        command.env("KEA_PIDFILE_DIR", &locks).env("KEA_LOCKFILE_DIR", &locks);
         let done = command.args(&self.check()[1..]).arg(file).output().map_err(|error| error.to_string())?;
         let said = [done.stdout, done.stderr].concat();
         if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&said).into_owned()) }
     }
 }
 
-/// The server, running on a node of a lab.
+/// The server as a service of a lab's DPU: commands that start, stop and look at it, for the agent to run.
 #[derive(Debug)]
-pub struct DhcpServer {
-    process: Process,
+pub struct DhcpService {
+    kind: ServerKind,
+    directory: PathBuf,
 }
 
-impl DhcpServer {
-    /// Starts the server on a configuration file; it answers on the interfaces that the file names.
+impl DhcpService {
+    /// Sets the service up on a node; it does not run yet.
     ///
     /// # Panics
-    /// If it does not start or does not come to listen.
+    /// If files cannot be written.
     #[must_use]
-    pub fn start(lab: &Lab, node: &str, kind: ServerKind, file: &Path) -> Self {
-        let mut command = on_private_files(kind, lab, node);
-        let ready = match kind {
+    pub fn install(lab: &Lab, node: &str, kind: ServerKind) -> Self {
+        let directory = lab.subdirectory(&format!("{}-{node}", kind.name()));
+        let place = directory.display();
+        let (arguments, reload, ready, reloaded) = match kind {
             ServerKind::Kea => {
-                command.arg("-c").arg(file);
-                "DHCP4_STARTED"
+                (format!("-c {place}/config"), "hang-up", "DHCP4_STARTED", "DHCP4_DYNAMIC_RECONFIGURATION_SUCCESS")
             }
-            ServerKind::Dhcpd => {
-                let leases = lab.path().join(format!("dhcpd-{node}.leases"));
-                std::fs::write(&leases, "").expect("a file in the lab's directory");
-                // Debian's dhcpd gives up root unless told otherwise, and could not write here then.
-                command.args(["-4", "-f", "-d", "--no-pid", "-user", "root", "-group", "root"]);
-                command.arg("-cf").arg(file).arg("-lf").arg(leases);
-                "Server starting service."
-            }
+            // Debian's dhcpd gives up root unless told otherwise, and could not write here then.
+            ServerKind::Dhcpd => (
+                format!("-4 -f -d --no-pid -user root -group root -cf {place}/config -lf {place}/leases"),
+                "restart",
+                "Server starting service",
+                "",
+            ),
         };
-        let log = lab.path().join(format!("{node}-{}.log", kind.name()));
-        let _ = std::fs::remove_file(&log);
-        let mut process = lab.start(node, kind.name(), &mut command);
-        until(&format!("{} on {node} listens", kind.name()), Duration::from_secs(10), || {
-            process.must_run();
-            let said = process.log();
-            if said.contains(ready) { Ok(()) } else { Err(said) }
-        });
-        Self { process }
+        let script = format!(
+            "#!/bin/sh\nplace='{place}'\nnamespace='{namespace}'\nprogram='{program}'\narguments='{arguments}'\ncheck='{check}'\n\
+             reload='{reload}'\nready='{ready}'\nreloaded='{reloaded}'\n{body}",
+            namespace = lab.namespace(node),
+            program = kind.program().display(),
+            check = kind.check()[1..].join(" "),
+            body = include_str!("service.sh"),
+        );
+        let file = directory.join("service");
+        write_script(&file, &script);
+        Self { kind, directory }
     }
 
-    /// What it has printed so far.
+    /// The section `[dhcp]` of an agent that manages this service and hands out these name and time servers and the
+    /// boot server.
+    #[must_use]
+    pub fn section(&self, nameservers: &[&str], ntp_servers: &[&str], provisioning_server: &str) -> String {
+        let script = self.directory.join("service").display().to_string();
+        let command = |verb: &str| format!("{verb} = [{script:?}, {verb:?}]\n");
+        let commands: String = ["check", "reload", "stop", "status"].map(command).concat();
+        format!(
+            "server = {:?}\nconfig_file = {:?}\n{commands}nameservers = {nameservers:?}\nntp_servers = {ntp_servers:?}\n\
+             provisioning_server = {provisioning_server:?}\n",
+            self.kind.name(),
+            self.config_file().display().to_string(),
+        )
+    }
+
+    /// The server's configuration file.
+    #[must_use]
+    pub fn config_file(&self) -> PathBuf {
+        self.directory.join("config")
+    }
+
+    /// What the server has printed since it was last started.
     #[must_use]
     pub fn log(&self) -> String {
-        self.process.log()
-    }
-
-    /// Stops it.
-    pub fn stop(self) {
-        self.process.stop();
+        std::fs::read_to_string(self.directory.join("log")).unwrap_or_default()
     }
 }
 
-/// The server's program on a node, with its locks below the lab's directory.
-fn on_private_files(kind: ServerKind, lab: &Lab, node: &str) -> Command {
-    let program = kind.check()[0];
-    let path = parts::program(program).unwrap_or_else(|| PathBuf::from(program));
-    let mut command = lab.command(node, path);
-    let locks = lab.subdirectory(&format!("kea-{node}"));
-    command.env("KEA_PIDFILE_DIR", &locks).env("KEA_LOCKFILE_DIR", &locks);
-    command
+fn write_script(file: &Path, text: &str) {
+    std::fs::write(file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    std::fs::set_permissions(file, Permissions::from_mode(0o755)).expect("permissions");
 }
 
 /// The DHCP client of a host: `udhcpc` on one of its interfaces.
@@ -117,6 +135,7 @@ pub struct HostClient<'lab> {
     node: &'lab str,
     interface: &'lab str,
     vendor_class: Option<&'lab str>,
+    client_id: Option<&'lab str>,
 }
 
 /// What a host was told, by `udhcpc`'s names: `ip`, `subnet`, `router`, `dns`, `ntpsrv`, `mtu`, `hostname`, `bootfile`...
@@ -135,13 +154,19 @@ impl<'lab> HostClient<'lab> {
     /// A client on an interface of a node.
     #[must_use]
     pub fn new(lab: &'lab Lab, node: &'lab str, interface: &'lab str) -> Self {
-        Self { lab, node, interface, vendor_class: None }
+        Self { lab, node, interface, vendor_class: None, client_id: None }
     }
 
     /// The same client as firmware that boots: it says this vendor class.
     #[must_use]
     pub fn with_vendor_class(self, class: &'lab str) -> Self {
         Self { vendor_class: Some(class), ..self }
+    }
+
+    /// The same client with this client id, in hex; firmware and operating system of one host have different ones.
+    #[must_use]
+    pub fn with_client_id(self, id: &'lab str) -> Self {
+        Self { client_id: Some(id), ..self }
     }
 
     /// Asks for an address, three times within three seconds; none if nobody answers.
@@ -153,8 +178,7 @@ impl<'lab> HostClient<'lab> {
         let told = self.lab.path().join(format!("{}-{}.lease", self.node, self.interface));
         let script = self.lab.path().join("lease.sh");
         // A `env` of busybox or coreutils: one `name=value` a line, and no value here has several.
-        std::fs::write(&script, "#!/bin/sh\n[ \"$1\" = bound ] && env >\"$TOLD\"\nexit 0\n").expect("a script");
-        std::fs::set_permissions(&script, Permissions::from_mode(0o755)).expect("permissions");
+        write_script(&script, "#!/bin/sh\n[ \"$1\" = bound ] && env >\"$TOLD\"\nexit 0\n");
         let _ = std::fs::remove_file(&told);
         let program = parts::program("udhcpc").unwrap_or_else(|| PathBuf::from("udhcpc"));
         let mut command = self.lab.command(self.node, program);
@@ -167,6 +191,9 @@ impl<'lab> HostClient<'lab> {
         }
         if let Some(class) = self.vendor_class {
             command.args(["-V", class]);
+        }
+        if let Some(id) = self.client_id {
+            command.arg("-C").args(["-x", &format!("0x3d:{id}")]);
         }
         let done = command.output().expect("the DHCP client runs");
         let bound = done.status.success() && told.exists();

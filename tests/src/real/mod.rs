@@ -6,6 +6,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a harness fails the test that it works for")]
 
+mod agent;
 mod dhcp;
 mod fabric;
 mod frr;
@@ -14,8 +15,10 @@ mod parts;
 mod postgres;
 mod process;
 mod redfish;
+mod scripted;
 
-pub use dhcp::{DhcpServer, HostClient, Lease, ServerKind};
+pub use agent::{AgentProcess, AgentSetup, DPU_ID};
+pub use dhcp::{DhcpService, HostClient, Lease, ServerKind};
 pub use fabric::{DPU_LOOPBACK, Fabric, ROUTE_SERVER};
 pub use frr::Router;
 pub use lab::Lab;
@@ -23,3 +26,4 @@ pub use parts::{Part, missing};
 pub use postgres::{Postgres, site_test_postgres};
 pub use process::{Process, until};
 pub use redfish::{Emulator, EmulatorSettings};
+pub use scripted::ScriptedController;

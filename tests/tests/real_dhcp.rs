@@ -1,0 +1,220 @@
+//! What a host is told by a real DHCP server that runs what the agent rendered: Kea and ISC dhcpd.
+
+use std::{path::Path, time::Duration};
+
+use proto::forge::{FlatInterfaceConfig, ManagedHostNetworkConfig, ManagedHostNetworkConfigResponse};
+use tests::real::{
+    AgentProcess, AgentSetup, DhcpService, HostClient, Lab, Lease, Part, ScriptedController, ServerKind, missing,
+};
+
+const REPORTED: Duration = Duration::from_secs(20);
+const PHYSICAL: i32 = 0;
+const VIRTUAL: i32 = 1;
+const PXE_SERVER: &str = "192.168.126.20";
+/// What firmware that boots over HTTP says it is.
+const HTTP_BOOT_X86: &str = "HTTPClient:Arch:00016:UNDI:003001";
+const HTTP_BOOT_ARM: &str = "HTTPClient:Arch:00019:UNDI:003001";
+
+/// A host with a physical port (VLAN 16) and a virtual one (VLAN 17), behind a DPU with an agent and a DHCP server.
+struct Site {
+    agent: AgentProcess,
+    controller: ScriptedController,
+    service: DhcpService,
+    lab: Lab,
+}
+
+impl Site {
+    fn up(kind: ServerKind) -> Self {
+        let lab = Lab::new(&["dpu", "host"]);
+        // On a DPU these are the SVIs of HBN's bridge, and NVUE gives them their addresses.
+        for (port, host, address) in [
+            ("vlan16", "eth0", "192.168.98.1/26"),
+            ("vlan17", "eth1", "192.168.99.1/24"),
+            ("vlan14", "eth2", "192.168.97.1/24"),
+        ] {
+            lab.link(("dpu", port), ("host", host));
+            lab.ip("dpu", &format!("addr add {address} dev {port}"));
+        }
+        let service = DhcpService::install(&lab, "dpu", kind);
+        let controller = ScriptedController::start();
+        let setup = AgentSetup {
+            controller: controller.url(),
+            programs: Path::new(env!("CARGO_BIN_EXE_nv")).parent().unwrap().to_owned(),
+            dhcp: service.section(&["192.168.126.2", "192.168.126.3"], &["192.168.126.9"], PXE_SERVER),
+            ..AgentSetup::default()
+        };
+        Self { agent: AgentProcess::new(&lab, &setup), controller, service, lab }
+    }
+
+    /// Has the agent run a configuration, and waits until it reports that version, healthy.
+    fn run(&mut self, response: ManagedHostNetworkConfigResponse) {
+        let version = response.managed_host_config_version.clone();
+        self.controller.wants(response);
+        self.reported(&version.clone(), Some(&version));
+    }
+
+    fn reported(&self, what: &str, version: Option<&str>) {
+        self.controller.wait_for_report(what, REPORTED, |report| {
+            let said = || {
+                format!("{report:?}\nthe agent says:\n{}\nthe server says:\n{}", self.agent.log(), self.service.log())
+            };
+            let healthy = report.dpu_health.as_ref().is_some_and(|health| health.alerts.is_empty());
+            if report.network_config_version.as_deref() == version && healthy { Ok(()) } else { Err(said()) }
+        });
+    }
+
+    fn client<'lab>(&'lab self, interface: &'lab str) -> HostClient<'lab> {
+        HostClient::new(&self.lab, "host", interface)
+    }
+
+    fn lease(&self, interface: &str) -> Lease {
+        let answer = self.client(interface).ask();
+        answer.unwrap_or_else(|| panic!("no answer on {interface}; the server says:\n{}", self.service.log()))
+    }
+}
+
+fn told(lease: &Lease, wanted: &[(&str, &str)]) {
+    for (name, value) in wanted {
+        assert_eq!(lease.get(name), *value, "{name} of {lease:?}");
+    }
+}
+
+fn port(function_type: i32, vlan_id: u32, network: &str, length: u8, host: u8) -> FlatInterfaceConfig {
+    FlatInterfaceConfig {
+        function_type,
+        vlan_id,
+        vni: 1_025_000 + vlan_id,
+        vpc_vni: 42,
+        gateway: format!("{network}.1/{length}"),
+        ip: format!("{network}.{host}"),
+        interface_prefix: format!("{network}.{host}/32"),
+        prefix: format!("{network}.0/{length}"),
+        fqdn: format!("host-{host}.tenant.example.com"),
+        is_l2_segment: true,
+        ..FlatInterfaceConfig::default()
+    }
+}
+
+fn admin(version: u64) -> ManagedHostNetworkConfigResponse {
+    ManagedHostNetworkConfigResponse {
+        asn: 4_259_912_557,
+        managed_host_config: Some(ManagedHostNetworkConfig {
+            loopback_ip: "192.168.96.36".into(),
+            ..ManagedHostNetworkConfig::default()
+        }),
+        managed_host_config_version: format!("V{version}-T1733950583707475"),
+        use_admin_network: true,
+        is_primary_dpu: true,
+        admin_interface: Some(port(PHYSICAL, 14, "192.168.97", 24, 49)),
+        network_virtualization_type: Some(0),
+        vpc_isolation_behavior: 2,
+        enable_dhcp: true,
+        host_interface_id: Some("3912c59c-8fc0-400d-b05f-7bf62405018f".into()),
+        ..ManagedHostNetworkConfigResponse::default()
+    }
+}
+
+fn tenant(version: u64, ports: Vec<FlatInterfaceConfig>) -> ManagedHostNetworkConfigResponse {
+    ManagedHostNetworkConfigResponse {
+        use_admin_network: false,
+        tenant_interfaces: ports,
+        instance_network_config_version: format!("V{version}-T1733950572461281"),
+        vpc_vni: Some(42),
+        ..admin(version)
+    }
+}
+
+/// One site through a host's life: admin network, tenant, changed, secondary DPU, back, forgotten.
+fn a_host_is_told_what_the_controller_says(kind: ServerKind) {
+    let mut site = Site::up(kind);
+    site.controller.wants(admin(1));
+    site.agent.start();
+    site.run(admin(1));
+    let lease = site.lease("eth2");
+    told(&lease, &[("ip", "192.168.97.49"), ("subnet", "255.255.255.0"), ("router", "192.168.97.1"), ("mtu", "1500")]);
+
+    let physical = FlatInterfaceConfig {
+        mtu: Some(9000),
+        booturl: Some("http://boot.example.com/a,b/ipxe.efi?x=1".into()),
+        ..port(PHYSICAL, 16, "192.168.98", 26, 11)
+    };
+    let virtual_port = FlatInterfaceConfig { virtual_function_id: Some(0), ..port(VIRTUAL, 17, "192.168.99", 24, 12) };
+    site.run(tenant(2, vec![physical.clone(), virtual_port.clone()]));
+    let lease = site.lease("eth0");
+    told(
+        &lease,
+        &[
+            ("ip", "192.168.98.11"),
+            ("subnet", "255.255.255.192"),
+            ("broadcast", "192.168.98.63"),
+            ("router", "192.168.98.1"),
+            ("dns", "192.168.126.2 192.168.126.3"),
+            ("ntpsrv", "192.168.126.9"),
+            ("mtu", "9000"),
+            ("hostname", "host-11.tenant.example.com"),
+            ("domain", "host-11.tenant.example.com"),
+            ("lease", "604800"),
+            ("siaddr", PXE_SERVER),
+        ],
+    );
+    let lease = site.lease("eth1");
+    told(
+        &lease,
+        &[
+            ("ip", "192.168.99.12"),
+            ("router", "192.168.99.1"),
+            ("mtu", "1500"),
+            ("hostname", "host-12.tenant.example.com"),
+        ],
+    );
+    assert_eq!(site.client("eth2").ask(), None, "the admin network is not served to a tenant");
+
+    // Firmware that boots over HTTP is another client to the server, and still the same host.
+    let firmware =
+        site.client("eth0").with_vendor_class(HTTP_BOOT_X86).with_client_id("00112233445566778899aabbccddeeff00");
+    told(
+        &firmware.ask().expect("an answer for the firmware"),
+        &[("ip", "192.168.98.11"), ("bootfile", "http://boot.example.com/a,b/ipxe.efi?x=1")],
+    );
+    for (class, architecture) in [(HTTP_BOOT_X86, "x86_64"), (HTTP_BOOT_ARM, "aarch64")] {
+        let url = format!("http://{PXE_SERVER}:8080/public/blobs/internal/{architecture}/ipxe.efi");
+        let lease = site.client("eth1").with_vendor_class(class).ask().expect("an answer for the firmware");
+        told(&lease, &[("ip", "192.168.99.12"), ("bootfile", &url)]);
+    }
+
+    let changed = FlatInterfaceConfig {
+        ip: "192.168.98.13".into(),
+        interface_prefix: "192.168.98.13/32".into(),
+        mtu: Some(1450),
+        fqdn: "renamed.tenant.example.com".into(),
+        ..physical
+    };
+    site.run(tenant(3, vec![changed.clone(), virtual_port]));
+    let lease = site.lease("eth0");
+    told(&lease, &[("ip", "192.168.98.13"), ("mtu", "1450"), ("hostname", "renamed.tenant.example.com")]);
+
+    site.run(ManagedHostNetworkConfigResponse { is_primary_dpu: false, ..admin(4) });
+    for interface in ["eth0", "eth2"] {
+        assert_eq!(site.client(interface).ask(), None, "a secondary DPU answered on {interface}");
+    }
+
+    site.run(tenant(5, vec![changed]));
+    told(&site.lease("eth0"), &[("ip", "192.168.98.13")]);
+    site.controller.forgets();
+    site.reported("isolated", None);
+    assert_eq!(site.client("eth0").ask(), None, "an isolated DPU answered");
+}
+
+#[test]
+fn needs_kea_a_host_is_told_what_the_controller_says() {
+    if !missing(&[Part::Namespaces, Part::Kea, Part::DhcpClient]) {
+        a_host_is_told_what_the_controller_says(ServerKind::Kea);
+    }
+}
+
+#[test]
+fn needs_dhcpd_a_host_is_told_what_the_controller_says() {
+    if !missing(&[Part::Namespaces, Part::Dhcpd, Part::DhcpClient]) {
+        a_host_is_told_what_the_controller_says(ServerKind::Dhcpd);
+    }
+}
