@@ -137,6 +137,19 @@ pub enum DhcpServer {
     None,
 }
 
+impl DhcpServer {
+    /// The name that the server's configuration file usually has.
+    #[must_use]
+    pub fn file_name(self) -> &'static str {
+        match self {
+            Self::Kea => "kea-dhcp4.conf",
+            Self::Dhcpd => "dhcpd.conf",
+            Self::Nico => "dhcp.yaml",
+            Self::None => "dhcp.none",
+        }
+    }
+}
+
 /// A text that names no DHCP server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no DHCP server: choose kea, dhcpd, nico or none")]
