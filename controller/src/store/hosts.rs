@@ -386,6 +386,43 @@ impl Tx {
             .map_err(failed("forgetting a DPU"))?;
         if done.rows_affected() == 0 { Err(StoreError::missing("DPU", id)) } else { Ok(()) }
     }
+
+    /// Forgets a host with its DPUs, its instance, its reports and its history. All their addresses go back to their
+    /// pools.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] if it is not known.
+    pub async fn forget_host(&mut self, id: &MachineId) -> Result<()> {
+        if let Some(instance) = self.instance_on(id).await? {
+            self.release_instance(instance.id).await?;
+        }
+        for dpu in self.dpus_of(id).await? {
+            self.forget_dpu(&dpu.id).await?;
+        }
+        for pool in [AddressPool::Loopback, AddressPool::Admin] {
+            self.release_addresses(pool, id.as_str()).await?;
+        }
+        for statement in [
+            "DELETE FROM health_reports WHERE machine_id = $1",
+            "DELETE FROM events WHERE machine_id = $1",
+            "DELETE FROM findings WHERE machine_id = $1",
+            "DELETE FROM requests WHERE host_id = $1",
+            "DELETE FROM actions WHERE host_id = $1",
+            "DELETE FROM history WHERE host_id = $1",
+        ] {
+            sqlx::query(statement)
+                .bind(id.as_str())
+                .execute(&mut *self.inner)
+                .await
+                .map_err(failed("forgetting a host"))?;
+        }
+        let done = sqlx::query("DELETE FROM hosts WHERE id = $1")
+            .bind(id.as_str())
+            .execute(&mut *self.inner)
+            .await
+            .map_err(failed("forgetting a host"))?;
+        if done.rows_affected() == 0 { Err(StoreError::missing("host", id)) } else { Ok(()) }
+    }
 }
 
 fn taken_or_failed(error: &sqlx::Error, what: &'static str, id: &str, doing: &'static str) -> StoreError {

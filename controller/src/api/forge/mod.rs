@@ -1,0 +1,128 @@
+//! The site protocol between DPU agents, tenants and the controller. One file a concern.
+
+mod allocate;
+mod answer;
+mod dpu_status;
+mod fields;
+mod find;
+mod health_reports;
+mod network_config;
+mod release;
+mod reports;
+mod tenant_state;
+mod update;
+mod view;
+
+use std::sync::Arc;
+
+use proto::{
+    common,
+    forge::{self, forge_server::Forge},
+};
+use tonic::{Request, Response, Status, async_trait};
+
+use crate::{DirtyHosts, HostJudge, network::SiteNetwork, store::Store};
+
+/// The site protocol's server.
+#[derive(Clone)]
+pub struct ForgeService {
+    store: Store,
+    site: Option<Arc<SiteNetwork>>,
+    judge: Arc<dyn HostJudge>,
+    dirty: DirtyHosts,
+}
+
+impl ForgeService {
+    /// Serves from a database. Without network settings no DPU can be configured and no instance allocated.
+    #[must_use]
+    pub fn new(store: Store, site: Option<Arc<SiteNetwork>>, judge: Arc<dyn HostJudge>, dirty: DirtyHosts) -> Self {
+        Self { store, site, judge, dirty }
+    }
+
+    fn site(&self) -> Result<&SiteNetwork, Status> {
+        self.site.as_deref().ok_or_else(|| {
+            Status::failed_precondition("the site has no network settings: give a site file with `network`")
+        })
+    }
+}
+
+type Answer<T> = Result<Response<T>, Status>;
+
+#[async_trait]
+impl Forge for ForgeService {
+    async fn version(&self, _: Request<forge::VersionRequest>) -> Answer<forge::BuildInfo> {
+        Ok(Response::new(forge::BuildInfo {
+            build_version: env!("CARGO_PKG_VERSION").to_owned(),
+            rust_version: env!("CARGO_PKG_RUST_VERSION").to_owned(),
+            ..Default::default()
+        }))
+    }
+
+    async fn get_managed_host_network_config(
+        &self,
+        request: Request<forge::ManagedHostNetworkConfigRequest>,
+    ) -> Answer<forge::ManagedHostNetworkConfigResponse> {
+        self.network_config(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn record_dpu_network_status(&self, request: Request<forge::DpuNetworkStatus>) -> Answer<()> {
+        self.record_status(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn get_all_managed_host_network_status(
+        &self,
+        _: Request<forge::ManagedHostNetworkStatusRequest>,
+    ) -> Answer<forge::ManagedHostNetworkStatusResponse> {
+        self.all_statuses().await.map(Response::new)
+    }
+
+    async fn allocate_instance(&self, request: Request<forge::InstanceAllocationRequest>) -> Answer<forge::Instance> {
+        self.allocate(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn release_instance(
+        &self,
+        request: Request<forge::InstanceReleaseRequest>,
+    ) -> Answer<forge::InstanceReleaseResult> {
+        self.release(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn update_instance_config(
+        &self,
+        request: Request<forge::InstanceConfigUpdateRequest>,
+    ) -> Answer<forge::Instance> {
+        self.update(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn find_instance_ids(&self, request: Request<forge::InstanceSearchFilter>) -> Answer<forge::InstanceIdList> {
+        self.find_ids(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn find_instances_by_ids(
+        &self,
+        request: Request<forge::InstancesByIdsRequest>,
+    ) -> Answer<forge::InstanceList> {
+        self.find_by_ids(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn list_machine_health_reports(
+        &self,
+        request: Request<common::MachineId>,
+    ) -> Answer<forge::ListHealthReportResponse> {
+        self.list_reports(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn insert_machine_health_report(
+        &self,
+        request: Request<forge::InsertMachineHealthReportRequest>,
+    ) -> Answer<()> {
+        self.insert_report(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn remove_machine_health_report(
+        &self,
+        request: Request<forge::RemoveMachineHealthReportRequest>,
+    ) -> Answer<()> {
+        self.remove_report(request.into_inner()).await.map(Response::new)
+    }
+}

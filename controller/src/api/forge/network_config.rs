@@ -1,0 +1,45 @@
+use proto::{MachineId, forge};
+use tonic::Status;
+
+use super::{ForgeService, answer::from_store, fields::dpu_id};
+use crate::{
+    network::{DesiredInput, desired_config},
+    store::AddressPool,
+};
+
+impl ForgeService {
+    pub(super) async fn network_config(
+        &self,
+        request: forge::ManagedHostNetworkConfigRequest,
+    ) -> Result<forge::ManagedHostNetworkConfigResponse, Status> {
+        let id = dpu_id("dpu_machine_id", request.dpu_machine_id.as_ref())?;
+        let mut tx = self.store.read().await.map_err(from_store)?;
+        let dpu = tx.dpu(&id).await.map_err(from_store)?.ok_or_else(|| unknown(&id))?;
+        let site = self.site()?;
+        let addresses = tx.addresses_of(id.as_str()).await.map_err(from_store)?;
+        let held = |pool| addresses.iter().find(|held| held.pool == pool).map(|held| held.address);
+        let loopback = held(AddressPool::Loopback).ok_or_else(|| lacks(&id, "loopback"))?;
+        let admin_address = held(AddressPool::Admin).ok_or_else(|| lacks(&id, "admin"))?;
+        let host = tx.host(&dpu.host).await.map_err(from_store)?.ok_or_else(|| lacks(&id, "host with an"))?;
+        let instance = tx.instance_on(&host.id).await.map_err(from_store)?;
+        let vpcs = if instance.is_some() { tx.vpcs().await.map_err(from_store)? } else { Vec::new() };
+        Ok(desired_config(DesiredInput {
+            site,
+            host: &host,
+            dpu: &dpu,
+            loopback,
+            admin_address,
+            instance: instance.as_ref(),
+            vpcs: &vpcs,
+        }))
+    }
+}
+
+/// The one answer that makes a DPU isolate its host.
+pub(super) fn unknown(dpu: &MachineId) -> Status {
+    Status::not_found(format!("the site does not know DPU {dpu}"))
+}
+
+fn lacks(dpu: &MachineId, what: &str) -> Status {
+    Status::failed_precondition(format!("DPU {dpu} is known but has no {what} address yet"))
+}

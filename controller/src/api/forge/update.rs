@@ -1,0 +1,73 @@
+use proto::forge;
+use tonic::Status;
+
+use super::{
+    ForgeService,
+    allocate::{check_config, check_metadata},
+    answer::{from_address, from_faults, from_store},
+    fields::{instance_id, invalid, version},
+    view,
+};
+use crate::{
+    Moment,
+    network::{allocate_interfaces, wanted_interfaces},
+    store::{NetworkUpdate, UpdateStage},
+};
+
+impl ForgeService {
+    /// Records a changed config. A changed network becomes a live network update: its addresses are held at once, beside
+    /// the present ones; the rules put it in force and let the former addresses go.
+    pub(super) async fn update(&self, request: forge::InstanceConfigUpdateRequest) -> Result<forge::Instance, Status> {
+        let id = instance_id("instance_id", request.instance_id.as_ref())?;
+        let wanted_version = version("if_version_match", request.if_version_match.as_deref())?;
+        let config = request.config.ok_or_else(|| invalid("config", "is missing"))?;
+        let tenant = check_config(&config)?;
+        let network = config.network.as_ref().ok_or_else(|| invalid("config.network", "is missing"))?;
+        let metadata = request.metadata.map(check_metadata).transpose()?;
+        let now = Moment::now();
+        let mut tx = self.store.write().await.map_err(from_store)?;
+        let mut instance = tx
+            .instance(id)
+            .await
+            .map_err(from_store)?
+            .ok_or_else(|| Status::not_found(format!("there is no instance {id}")))?;
+        let refuse = |fault: String| Err(Status::failed_precondition(fault));
+        if let Some(wanted) = wanted_version.filter(|wanted| *wanted != instance.config_version) {
+            return refuse(format!("instance {id} is at config version {}, not {wanted}", instance.config_version));
+        }
+        if instance.deletion_requested_at.is_some() {
+            return refuse(format!("instance {id} is being deleted"));
+        }
+        if tenant != instance.tenant {
+            return Err(invalid("config.tenant.tenant_organization_id", "must stay as it is"));
+        }
+        let vpcs = tx.vpcs().await.map_err(from_store)?;
+        if instance.config.network.as_ref() != Some(network) {
+            if instance.network_update.is_some() {
+                return refuse(format!("a network update of instance {id} is under way"));
+            }
+            let dpus = tx.dpus_of(&instance.host).await.map_err(from_store)?.len();
+            let wanted = wanted_interfaces(network, &vpcs, &tenant, dpus).map_err(|all| from_faults(&all))?;
+            let present = &instance.interfaces;
+            let interfaces =
+                allocate_interfaces(&mut tx, &vpcs, id, &wanted, present, now).await.map_err(from_address)?;
+            if interfaces != instance.interfaces {
+                instance.network_update =
+                    Some(NetworkUpdate { stage: UpdateStage::Requested, interfaces, requested_at: now });
+            }
+        }
+        let metadata = metadata.unwrap_or_else(|| instance.metadata.clone());
+        let changed = instance.config != config || instance.metadata != metadata;
+        let read = instance.config_version;
+        if changed {
+            instance.config = config;
+            instance.metadata = metadata;
+            instance.config_version = read.next(now.micros());
+            tx.store_instance(&instance, read, instance.network_version).await.map_err(from_store)?;
+        }
+        let record = tx.host_record(&instance.host).await.map_err(from_store)?;
+        tx.commit().await.map_err(from_store)?;
+        self.dirty.mark(instance.host.clone());
+        Ok(view::instance(instance, &record, &vpcs, &*self.judge))
+    }
+}

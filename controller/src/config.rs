@@ -1,0 +1,250 @@
+use std::{
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde::Deserialize;
+use toml::Table;
+
+/// Settings of the daemon, as its TOML file gives them.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Config {
+    /// Where gRPC is served; port 0 takes a free one.
+    #[serde(default = "default_listen")]
+    pub listen: SocketAddr,
+    /// Where metrics are served; not at all if absent.
+    pub metrics_listen: Option<SocketAddr>,
+    /// `sqlite:PATH` or `sqlite::memory:`.
+    #[serde(default = "default_database")]
+    pub database: String,
+    /// Directory of the rule pack.
+    pub rules: Option<PathBuf>,
+    /// Site file.
+    pub site_file: Option<PathBuf>,
+    /// File that gets the bound addresses, one `name=address` a line.
+    pub address_file: Option<PathBuf>,
+    /// Times.
+    #[serde(default)]
+    pub timing: Timing,
+    /// TLS; plain if absent.
+    pub tls: Option<Tls>,
+    /// Log lines.
+    #[serde(default)]
+    pub log: Log,
+}
+
+/// Times, in seconds with fractions.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Timing {
+    /// Every host is decided at least this often.
+    pub sweep_secs: f64,
+    /// How long a stop waits for work in hand.
+    pub drain_secs: f64,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self { sweep_secs: 30.0, drain_secs: 10.0 }
+    }
+}
+
+impl Timing {
+    /// Time between sweeps.
+    #[must_use]
+    pub fn sweep(&self) -> Duration {
+        seconds(self.sweep_secs)
+    }
+
+    /// Time that a stop waits.
+    #[must_use]
+    pub fn drain(&self) -> Duration {
+        seconds(self.drain_secs)
+    }
+}
+
+/// Files of the server's identity.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Tls {
+    /// Certificate chain, PEM.
+    pub cert: PathBuf,
+    /// Private key, PEM.
+    pub key: PathBuf,
+    /// Who signs client certificates; clients need none if absent.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// Log lines.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Log {
+    /// How they are written.
+    pub format: LogFormat,
+    /// What is written, e.g. `info` or `controller=debug`.
+    pub filter: String,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { format: LogFormat::Text, filter: "info".to_owned() }
+    }
+}
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// Why a config file is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// It cannot be read.
+    #[error("cannot read {path}: {fault}")]
+    Read {
+        /// The file.
+        path: String,
+        /// Why.
+        fault: String,
+    },
+    /// It says something wrong.
+    #[error("{path}: {fault}")]
+    Wrong {
+        /// The file.
+        path: String,
+        /// All that is wrong, a line each.
+        fault: String,
+    },
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: default_listen(),
+            metrics_listen: None,
+            database: default_database(),
+            rules: None,
+            site_file: None,
+            address_file: None,
+            timing: Timing::default(),
+            tls: None,
+            log: Log::default(),
+        }
+    }
+}
+
+impl Config {
+    /// Reads a file. Relative paths in it are meant from the file's directory.
+    ///
+    /// # Errors
+    /// If it cannot be read, is no TOML, has an unknown key or a wrong value.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let shown = path.display().to_string();
+        let text = fs::read_to_string(path)
+            .map_err(|error| ConfigError::Read { path: shown.clone(), fault: error.to_string() })?;
+        let mut config = Self::parse(&shown, &text)?;
+        let base = path.parent().unwrap_or(Path::new(""));
+        let files = [&mut config.rules, &mut config.site_file, &mut config.address_file];
+        for file in files.into_iter().filter_map(Option::as_mut) {
+            *file = base.join(&*file);
+        }
+        if let Some(tls) = &mut config.tls {
+            for file in [Some(&mut tls.cert), Some(&mut tls.key), tls.client_ca.as_mut()].into_iter().flatten() {
+                *file = base.join(&*file);
+            }
+        }
+        if let Some(file) = config.database.strip_prefix("sqlite:")
+            && file != ":memory:"
+        {
+            config.database = format!("sqlite:{}", base.join(file).display());
+        }
+        Ok(config)
+    }
+
+    /// Reads the text of a file; `path` is its name in errors.
+    ///
+    /// # Errors
+    /// If it is no TOML, has an unknown key or a wrong value.
+    pub fn parse(path: &str, text: &str) -> Result<Self, ConfigError> {
+        let wrong = |fault: String| ConfigError::Wrong { path: path.to_owned(), fault };
+        let table: Table = text.parse().map_err(|error: toml::de::Error| wrong(error.to_string()))?;
+        let unknown = unknown_keys(&table);
+        if !unknown.is_empty() {
+            return Err(wrong(unknown.join("\n")));
+        }
+        let config: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        for (name, value) in [("sweep_secs", config.timing.sweep_secs), ("drain_secs", config.timing.drain_secs)] {
+            if !(0.01..=86_400.0).contains(&value) {
+                return Err(wrong(format!("timing.{name}: {value} is not within 0.01 and 86400 seconds")));
+            }
+        }
+        Ok(config)
+    }
+}
+
+const KEYS: &[(&str, &[&str])] = &[
+    ("", &["listen", "metrics_listen", "database", "rules", "site_file", "address_file", "timing", "tls", "log"]),
+    ("timing", &["sweep_secs", "drain_secs"]),
+    ("tls", &["cert", "key", "client_ca"]),
+    ("log", &["format", "filter"]),
+];
+
+fn unknown_keys(table: &Table) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (section, known) in KEYS {
+        let table = if section.is_empty() { Some(table) } else { table.get(*section).and_then(toml::Value::as_table) };
+        for key in table.into_iter().flat_map(Table::keys).filter(|key| !known.contains(&key.as_str())) {
+            let dot = if section.is_empty() { "" } else { "." };
+            faults.push(format!("{section}{dot}{key}: unknown key{}", crate::nearest::hint(key, known)));
+        }
+    }
+    faults
+}
+
+fn seconds(value: f64) -> Duration {
+    Duration::try_from_secs_f64(value).unwrap_or_default()
+}
+
+fn default_listen() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 1079))
+}
+
+fn default_database() -> String {
+    "sqlite:site.db".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_gives_the_defaults() {
+        assert_eq!(Config::parse("c", "").unwrap(), Config::default());
+    }
+
+    #[test]
+    fn fractions_of_a_second_are_kept() {
+        let config = Config::parse("c", "listen = '127.0.0.1:0'\n[timing]\nsweep_secs = 0.5").unwrap();
+        assert_eq!((config.timing.sweep(), config.listen.port()), (Duration::from_millis(500), 0));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, fault) in [
+            ("lisen = 'x'", "c: lisen: unknown key, did you mean `listen`?"),
+            ("[tls]\ncert='a'\nkey='b'\nca='c'", "c: tls.ca: unknown key; known are cert, key, client_ca"),
+            ("[timing]\nsweep_secs = 0", "c: timing.sweep_secs: 0 is not within 0.01 and 86400 seconds"),
+            ("[timing]\nsweep_secs = nan", "c: timing.sweep_secs: NaN is not within 0.01 and 86400 seconds"),
+        ] {
+            assert_eq!(Config::parse("c", text).unwrap_err().to_string(), fault);
+        }
+        let error = Config::parse("c", "database = 7").unwrap_err().to_string();
+        assert!(error.contains("line 1") && error.contains("expected a string"), "{error}");
+    }
+}

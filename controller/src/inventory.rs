@@ -1,0 +1,53 @@
+use crate::{
+    Moment,
+    network::{AddressError, SiteNetwork, give_admin_address, give_loopback},
+    store::{Added, NewHost, Store, StoreError},
+};
+
+/// How many hosts an addition added, changed, and found as described.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AddedHosts {
+    /// Hosts that were not known.
+    pub added: u32,
+    /// Known hosts that were described differently.
+    pub changed: u32,
+    /// Known hosts that are just so.
+    pub unchanged: u32,
+}
+
+/// Adds hosts, or brings known ones up to date, all or none, and gives their DPUs loopback and admin addresses. DPUs
+/// for which the site has no address left are known but cannot be configured until it has.
+///
+/// # Errors
+/// If a name or DPU belongs to another host, or the database fails; then nothing changed.
+pub async fn add_hosts(
+    store: &Store,
+    site: Option<&SiteNetwork>,
+    hosts: &[NewHost],
+    now: Moment,
+) -> Result<AddedHosts, StoreError> {
+    let mut tx = store.write().await?;
+    let mut counts = AddedHosts::default();
+    for host in hosts {
+        match tx.add_host(host, now).await? {
+            Added::New => counts.added += 1,
+            Added::Changed => counts.changed += 1,
+            Added::Unchanged => counts.unchanged += 1,
+        }
+        let Some(site) = site else { continue };
+        for dpu in &host.dpus {
+            for given in [
+                give_loopback(&mut tx, site, &dpu.id, now).await,
+                give_admin_address(&mut tx, site, &dpu.id, now).await,
+            ] {
+                match given {
+                    Ok(_) => {}
+                    Err(AddressError::Store(error)) => return Err(error),
+                    Err(error) => tracing::warn!(dpu = %dpu.id, "DPU cannot be configured yet: {error}"),
+                }
+            }
+        }
+    }
+    tx.commit().await?;
+    Ok(counts)
+}

@@ -1,0 +1,198 @@
+use std::{collections::HashSet, net::IpAddr};
+
+use ipnet::IpNet;
+use proto::MachineId;
+
+use super::SiteNetwork;
+use crate::{
+    Moment,
+    store::{Address, AddressPool, StoreError, Tx},
+};
+
+/// Why no address was given.
+#[derive(Debug, thiserror::Error)]
+pub enum AddressError {
+    /// All addresses of the prefix are held.
+    #[error("prefix {0} has no free address")]
+    UsedUp(IpNet),
+    /// The wanted address is not one that the prefix can give.
+    #[error("address {address} cannot be given: it is not a host address of {prefix}, or it is the gateway's")]
+    Unusable {
+        /// Wanted address.
+        address: IpAddr,
+        /// Prefix that was to give it.
+        prefix: IpNet,
+    },
+    /// The wanted address is held.
+    #[error("address {0} is held already")]
+    Held(IpAddr),
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Longest search for a free address; a prefix this full is as good as used up.
+const LONGEST_SEARCH: usize = 1 << 20;
+
+/// Gives `owner` an address of `prefix`, the `wanted` one or the lowest free one, never `gateway`.
+pub(super) async fn give_address(
+    tx: &mut Tx,
+    prefix: IpNet,
+    gateway: Option<IpAddr>,
+    wanted: Option<IpAddr>,
+    pool: AddressPool,
+    owner: &str,
+    now: Moment,
+) -> Result<IpAddr, AddressError> {
+    let usable = |address: IpAddr| Some(address) != gateway && is_host_address(prefix, address);
+    let address = match wanted {
+        Some(address) if !usable(address) => return Err(AddressError::Unusable { address, prefix }),
+        Some(address) => address,
+        None => {
+            let held: HashSet<IpAddr> = tx.addresses().await?.into_iter().map(|held| held.address).collect();
+            prefix
+                .hosts()
+                .take(LONGEST_SEARCH)
+                .find(|address| usable(*address) && !held.contains(address))
+                .ok_or(AddressError::UsedUp(prefix))?
+        }
+    };
+    match tx.claim_address(&Address { address, pool, owner: owner.to_owned(), since: now }).await {
+        Ok(()) => Ok(address),
+        Err(StoreError::Taken { .. }) => Err(AddressError::Held(address)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The first host address of a prefix: where its gateway stands.
+pub(super) fn gateway_of(prefix: IpNet) -> Option<IpAddr> {
+    prefix.hosts().next()
+}
+
+/// The gateway's address with the prefix's length, as interfaces are given it.
+#[must_use]
+pub fn gateway_with_length(prefix: IpNet) -> Option<String> {
+    gateway_of(prefix).map(|gateway| format!("{gateway}/{}", prefix.prefix_len()))
+}
+
+/// Whether a host can have the address: in the prefix, and neither its network nor its broadcast address.
+fn is_host_address(prefix: IpNet, address: IpAddr) -> bool {
+    let spare = match prefix {
+        IpNet::V4(net) => net.prefix_len() >= 31,
+        IpNet::V6(net) => net.prefix_len() >= 127,
+    };
+    prefix.contains(&address) && (spare || (address != prefix.network() && address != prefix.broadcast()))
+}
+
+/// The loopback of a DPU; given now if it has none.
+///
+/// # Errors
+/// If the site's loopback prefix is used up or the database fails.
+pub async fn give_loopback(
+    tx: &mut Tx,
+    site: &SiteNetwork,
+    dpu: &MachineId,
+    now: Moment,
+) -> Result<IpAddr, AddressError> {
+    match held(tx, AddressPool::Loopback, dpu).await? {
+        Some(address) => Ok(address),
+        None => give_address(tx, site.loopbacks, None, None, AddressPool::Loopback, dpu.as_str(), now).await,
+    }
+}
+
+/// The admin address of the host's interface behind a DPU; given now if it has none.
+///
+/// # Errors
+/// If the admin segment is used up or the database fails.
+pub async fn give_admin_address(
+    tx: &mut Tx,
+    site: &SiteNetwork,
+    dpu: &MachineId,
+    now: Moment,
+) -> Result<IpAddr, AddressError> {
+    match held(tx, AddressPool::Admin, dpu).await? {
+        Some(address) => Ok(address),
+        None => {
+            let admin = &site.admin;
+            give_address(tx, admin.prefix, Some(admin.gateway), None, AddressPool::Admin, dpu.as_str(), now).await
+        }
+    }
+}
+
+async fn held(tx: &mut Tx, pool: AddressPool, owner: &MachineId) -> Result<Option<IpAddr>, StoreError> {
+    let held = tx.addresses_of(owner.as_str()).await?;
+    Ok(held.into_iter().find(|address| address.pool == pool).map(|address| address.address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store;
+
+    #[test]
+    fn network_and_broadcast_are_no_host_addresses() {
+        for (prefix, address, usable) in [
+            ("192.0.2.0/29", "192.0.2.0", false),
+            ("192.0.2.0/29", "192.0.2.1", true),
+            ("192.0.2.0/29", "192.0.2.7", false),
+            ("192.0.2.0/29", "192.0.2.8", false),
+            ("192.0.2.0/31", "192.0.2.0", true),
+            ("192.0.2.5/32", "192.0.2.5", true),
+            ("2001:db8::/64", "2001:db8::", false),
+            ("2001:db8::/64", "192.0.2.1", false),
+        ] {
+            assert_eq!(
+                is_host_address(prefix.parse().unwrap(), address.parse().unwrap()),
+                usable,
+                "{prefix} {address}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn addresses_rise_skip_the_gateway_and_end() {
+        let store = Store::open("sqlite::memory:").await.unwrap();
+        let mut tx = store.write().await.unwrap();
+        let prefix: IpNet = "192.0.2.0/29".parse().unwrap();
+        let gateway = gateway_of(prefix);
+        let mut given = Vec::new();
+        for _ in 0..5 {
+            let pool = AddressPool::Instance;
+            let address = give_address(&mut tx, prefix, gateway, None, pool, "i", Moment::default()).await.unwrap();
+            given.push(address.to_string());
+        }
+        assert_eq!(given, ["192.0.2.2", "192.0.2.3", "192.0.2.4", "192.0.2.5", "192.0.2.6"]);
+        let pool = AddressPool::Instance;
+        let error = give_address(&mut tx, prefix, gateway, None, pool, "i", Moment::default()).await.unwrap_err();
+        assert_eq!(error.to_string(), "prefix 192.0.2.0/29 has no free address");
+    }
+
+    #[tokio::test]
+    async fn a_wanted_address_is_given_unless_it_is_held_or_not_a_hosts() {
+        let store = Store::open("sqlite::memory:").await.unwrap();
+        let mut tx = store.write().await.unwrap();
+        let prefix: IpNet = "192.0.2.0/24".parse().unwrap();
+        for (wanted, answer) in [
+            ("192.0.2.77", Ok(())),
+            ("192.0.2.77", Err("address 192.0.2.77 is held already")),
+            (
+                "192.0.2.1",
+                Err(
+                    "address 192.0.2.1 cannot be given: it is not a host address of 192.0.2.0/24, or it is the gateway's",
+                ),
+            ),
+            (
+                "192.0.3.1",
+                Err(
+                    "address 192.0.3.1 cannot be given: it is not a host address of 192.0.2.0/24, or it is the gateway's",
+                ),
+            ),
+        ] {
+            let wanted: IpAddr = wanted.parse().unwrap();
+            let pool = AddressPool::Instance;
+            let given =
+                give_address(&mut tx, prefix, gateway_of(prefix), Some(wanted), pool, "i", Moment::default()).await;
+            assert_eq!(given.map(drop).map_err(|error| error.to_string()), answer.map_err(str::to_owned), "{wanted}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+use std::{collections::BTreeSet, net::IpAddr};
+
+use proto::forge::{InstanceNetworkConfig, InterfaceFunctionType, instance_interface_config::NetworkDetails};
+
+use crate::{
+    VpcPrefixId,
+    store::{PortFunction, Virtualization, Vpc},
+};
+
+/// An interface that a tenant's config asks for, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WantedInterface {
+    /// Place of the DPU within the host.
+    pub dpu_position: u32,
+    /// Port of the DPU.
+    pub function: PortFunction,
+    /// Prefix that the address is to come from.
+    pub prefix: VpcPrefixId,
+    /// The address, if the tenant wants a certain one.
+    pub address: Option<IpAddr>,
+    /// Device name in the tenant's config.
+    pub device: Option<String>,
+    /// Device number in the tenant's config.
+    pub device_instance: u32,
+}
+
+/// What is wrong with an interface of a tenant's config.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {fault}")]
+pub struct InterfaceFault {
+    /// Field of the request, e.g. `config.network.interfaces[1].vpc_prefix_id`.
+    pub field: String,
+    /// What is wrong with it.
+    pub fault: String,
+}
+
+/// Virtual functions of a DPU, numbered from 0.
+const VIRTUAL_FUNCTIONS: u32 = 16;
+
+/// Reads the interfaces of a tenant's config for a host with `dpus` DPUs.
+///
+/// A physical interface that names no device goes to the primary DPU if it is the only physical one. One that names a
+/// device goes to the DPU at the place of its number. A virtual one goes where its device says, or to the primary DPU.
+///
+/// # Errors
+/// All faults, each with its field.
+pub fn wanted_interfaces(
+    config: &InstanceNetworkConfig,
+    vpcs: &[Vpc],
+    tenant: &str,
+    dpus: usize,
+) -> Result<Vec<WantedInterface>, Vec<InterfaceFault>> {
+    let mut faults = Vec::new();
+    let mut wanted: Vec<WantedInterface> = Vec::new();
+    let physical = config.interfaces.iter().filter(|one| one.function_type == InterfaceFunctionType::Physical as i32);
+    let physical = physical.count();
+    for (place, interface) in config.interfaces.iter().enumerate() {
+        let mut fault = |field: &str, fault: String| {
+            faults.push(InterfaceFault { field: format!("config.network.interfaces[{place}].{field}"), fault });
+        };
+        let function = match (InterfaceFunctionType::try_from(interface.function_type), interface.virtual_function_id) {
+            (Ok(InterfaceFunctionType::Physical), None) => Some(PortFunction::Physical),
+            (Ok(InterfaceFunctionType::Physical), Some(_)) => {
+                fault("virtual_function_id", "must be absent for a physical interface".into());
+                None
+            }
+            (Ok(InterfaceFunctionType::Virtual), Some(id)) if id < VIRTUAL_FUNCTIONS => Some(PortFunction::Virtual(id)),
+            (Ok(InterfaceFunctionType::Virtual), id) => {
+                let said = id.map_or("nothing".into(), |id| id.to_string());
+                fault("virtual_function_id", format!("must be 0 to {}, not {said}", VIRTUAL_FUNCTIONS - 1));
+                None
+            }
+            (Err(_), _) => {
+                fault("function_type", format!("unknown value {}", interface.function_type));
+                None
+            }
+        };
+        let names_device = interface.device.as_deref().is_some_and(|device| !device.is_empty());
+        let dpu_position = if names_device { interface.device_instance } else { 0 };
+        if !names_device && function == Some(PortFunction::Physical) && physical > 1 {
+            fault("device", "must be given: more than one physical interface is asked for".into());
+        }
+        if dpu_position as usize >= dpus.max(1) {
+            fault("device_instance", format!("{dpu_position} is not there: the host has {dpus} DPUs"));
+        }
+        let prefix = match &interface.network_details {
+            Some(NetworkDetails::VpcPrefixId(id)) => id.value.parse().map_err(|error| format!("{error}")),
+            Some(NetworkDetails::SegmentId(_)) => {
+                Err("network segments are made from VPC prefixes: give vpc_prefix_id".into())
+            }
+            None => Err("is missing".into()),
+        };
+        let prefix: Option<VpcPrefixId> = prefix.map_err(|error| fault("vpc_prefix_id", error)).ok();
+        let found = prefix.and_then(|id| {
+            vpcs.iter().find_map(|vpc| vpc.prefixes.iter().find(|prefix| prefix.id == id).map(|prefix| (vpc, prefix)))
+        });
+        match (prefix, found) {
+            (Some(id), None) => fault("vpc_prefix_id", format!("no VPC has prefix {id}")),
+            (_, Some((vpc, _))) if vpc.tenant != tenant => {
+                fault("vpc_prefix_id", "belongs to a VPC of another tenant".to_owned());
+            }
+            (_, Some((vpc, _))) if vpc.virtualization != Virtualization::Etv => {
+                fault("vpc_prefix_id", format!("VPC `{}` is not of Ethernet virtualization", vpc.name));
+            }
+            _ => {}
+        }
+        let address = interface.ip_address.as_deref().filter(|text| !text.is_empty()).and_then(|text| {
+            text.parse::<IpAddr>()
+                .map_err(|_| fault("ip_address", format!("`{}` is no IP address", text.escape_default())))
+                .ok()
+        });
+        if let (Some(address), Some((_, prefix))) = (address, found)
+            && !prefix.prefix.contains(&address)
+        {
+            fault("ip_address", format!("{address} is not in prefix {}", prefix.prefix));
+        }
+        if interface.ipv6_interface_config.is_some() {
+            fault("ipv6_interface_config", "is not supported".into());
+        }
+        if interface.routing_profile.is_some() {
+            fault("routing_profile", "is not supported without routed VPCs".into());
+        }
+        if let (Some(function), Some(prefix)) = (function, prefix) {
+            wanted.push(WantedInterface {
+                dpu_position,
+                function,
+                prefix,
+                address,
+                device: interface.device.clone(),
+                device_instance: interface.device_instance,
+            });
+        }
+    }
+    let mut ports = BTreeSet::new();
+    for (place, interface) in wanted.iter().enumerate() {
+        if !ports.insert((interface.dpu_position, interface.function)) {
+            faults.push(InterfaceFault {
+                field: format!("config.network.interfaces[{place}]"),
+                fault: "names a port that another interface has".into(),
+            });
+        }
+    }
+    if config.interfaces.is_empty() {
+        let field = "config.network.interfaces".to_owned();
+        faults.push(InterfaceFault { field, fault: "must name at least one interface".into() });
+    }
+    if faults.is_empty() { Ok(wanted) } else { Err(faults) }
+}

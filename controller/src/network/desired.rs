@@ -1,0 +1,170 @@
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use proto::{common, forge};
+
+use super::{Isolation, SiteNetwork, addresses::gateway_with_length};
+use crate::store::{Dpu, Host, Instance, InstanceInterface, PortFunction, Virtualization, Vpc};
+
+/// What one DPU's configuration is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct DesiredInput<'a> {
+    /// Settings of the site.
+    pub site: &'a SiteNetwork,
+    /// The host.
+    pub host: &'a Host,
+    /// The DPU.
+    pub dpu: &'a Dpu,
+    /// The DPU's loopback.
+    pub loopback: IpAddr,
+    /// Admin address of the host's interface behind the DPU.
+    pub admin_address: IpAddr,
+    /// The host's instance, if it has one.
+    pub instance: Option<&'a Instance>,
+    /// All VPCs.
+    pub vpcs: &'a [Vpc],
+}
+
+/// The configuration that a DPU is to run. A DPU without an interface of the instance stays on the admin network.
+#[must_use]
+pub fn desired_config(input: DesiredInput<'_>) -> forge::ManagedHostNetworkConfigResponse {
+    let DesiredInput { site, host, dpu, .. } = input;
+    let tenant = input.instance.filter(|_| !host.use_admin_network).and_then(|instance| {
+        let mut interfaces = instance.interfaces.iter().filter(|one| one.dpu_position == dpu.position).peekable();
+        interfaces.peek().is_some().then(|| (instance, interfaces.collect::<Vec<_>>()))
+    });
+    let mut response = forge::ManagedHostNetworkConfigResponse {
+        asn: site.asn,
+        dhcp_servers: texts(&site.dhcp_servers),
+        managed_host_config: Some(forge::ManagedHostNetworkConfig {
+            loopback_ip: input.loopback.to_string(),
+            quarantine_state: host.quarantine.as_ref().map(|quarantine| forge::ManagedHostQuarantineState {
+                mode: forge::ManagedHostQuarantineMode::BlockAllTraffic as i32,
+                reason: quarantine.reason.clone(),
+            }),
+        }),
+        managed_host_config_version: host.network_version.to_string(),
+        use_admin_network: true,
+        admin_interface: Some(admin_interface(&input)),
+        network_virtualization_type: Some(wire_virtualization(site.virtualization)),
+        route_servers: texts(&site.route_servers),
+        deny_prefixes: texts(&site.deny_prefixes),
+        site_fabric_prefixes: texts(&site.site_fabric_prefixes),
+        anycast_site_prefixes: texts(&site.anycast_site_prefixes),
+        vpc_isolation_behavior: match site.isolation {
+            Isolation::Mutual => forge::VpcIsolationBehaviorType::VpcIsolationMutual,
+            Isolation::Open => forge::VpcIsolationBehaviorType::VpcIsolationOpen,
+        } as i32,
+        enable_dhcp: true,
+        host_interface_id: Some(dpu.host_interface_id.clone()),
+        min_dpu_functioning_links: site.min_dpu_functioning_links,
+        is_primary_dpu: dpu.primary(),
+        datacenter_asn: site.datacenter_asn,
+        ..Default::default()
+    };
+    if let Some((instance, interfaces)) = tenant {
+        let vpc = interfaces.iter().find_map(|interface| input.vpcs.iter().find(|vpc| vpc.id == interface.vpc));
+        response.use_admin_network = false;
+        response.vni_device = "vxlan48".to_owned();
+        response.tenant_interfaces =
+            interfaces.iter().filter_map(|interface| tenant_interface(&input, instance, interface)).collect();
+        response.instance_network_config_version = instance.network_version.to_string();
+        response.instance_id = Some(instance.id.into());
+        response.vpc_vni = vpc.map(|vpc| vpc.vni);
+        response.network_virtualization_type =
+            Some(wire_virtualization(vpc.map_or(site.virtualization, |vpc| vpc.virtualization)));
+        response.instance = Some(forge::Instance {
+            id: Some(instance.id.into()),
+            machine_id: Some((&instance.host).into()),
+            metadata: Some(instance.metadata.clone()),
+            instance_type_id: instance.instance_type_id.clone(),
+            config: Some(instance.config.clone()),
+            network_config_version: instance.network_version.to_string(),
+            config_version: instance.config_version.to_string(),
+            ..Default::default()
+        });
+    }
+    response
+}
+
+fn admin_interface(input: &DesiredInput<'_>) -> forge::FlatInterfaceConfig {
+    let DesiredInput { site, admin_address, .. } = input;
+    let admin = &site.admin;
+    forge::FlatInterfaceConfig {
+        function_type: forge::InterfaceFunctionType::Physical as i32,
+        vlan_id: admin.vlan.into(),
+        vni: admin.vni,
+        gateway: with_length(admin.gateway, admin.prefix),
+        ip: admin_address.to_string(),
+        prefix: admin.prefix.to_string(),
+        fqdn: format!("{}.{}", host_label(&input.host.name, input.dpu.position), site.domain),
+        booturl: site.boot_url.clone(),
+        interface_prefix: IpNet::from(*admin_address).to_string(),
+        vpc_vni: admin.vpc_vni,
+        is_l2_segment: true,
+        mtu: site.mtu,
+        ..Default::default()
+    }
+}
+
+/// None if the VPC is not among the input's, which the database's references rule out.
+fn tenant_interface(
+    input: &DesiredInput<'_>,
+    instance: &Instance,
+    interface: &InstanceInterface,
+) -> Option<forge::FlatInterfaceConfig> {
+    let vpc = input.vpcs.iter().find(|vpc| vpc.id == interface.vpc)?;
+    let segment = vpc.prefixes.iter().find(|prefix| prefix.id == interface.prefix)?;
+    let (function_type, virtual_function_id) = match interface.function {
+        PortFunction::Physical => (forge::InterfaceFunctionType::Physical, None),
+        PortFunction::Virtual(id) => (forge::InterfaceFunctionType::Virtual, Some(id)),
+    };
+    Some(forge::FlatInterfaceConfig {
+        function_type: function_type as i32,
+        virtual_function_id,
+        vlan_id: segment.vlan.into(),
+        vni: segment.vni,
+        gateway: gateway_with_length(segment.prefix).unwrap_or_default(),
+        ip: interface.address.to_string(),
+        prefix: segment.prefix.to_string(),
+        fqdn: tenant_fqdn(input.site, instance, interface),
+        booturl: input.site.boot_url.clone(),
+        interface_prefix: IpNet::from(interface.address).to_string(),
+        vpc_vni: vpc.vni,
+        vpc_prefixes: vpc.prefixes.iter().map(|prefix| prefix.prefix.to_string()).collect(),
+        is_l2_segment: true,
+        mtu: input.site.mtu,
+        internal_uuid: Some(common::Uuid { value: interface.internal_uuid.to_string() }),
+        ..Default::default()
+    })
+}
+
+/// The tenant's host name on the host's first interface; names made from the address on the others, so that no two
+/// interfaces share one.
+fn tenant_fqdn(site: &SiteNetwork, instance: &Instance, interface: &InstanceInterface) -> String {
+    let hostname = instance.config.tenant.as_ref().and_then(|tenant| tenant.hostname.as_deref());
+    let first = instance.interfaces.first() == Some(interface);
+    match hostname.filter(|name| first && !name.is_empty()) {
+        Some(name) => format!("{name}.{}", site.domain),
+        None => format!("{}.{}", interface.address.to_string().replace(['.', ':'], "-"), site.domain),
+    }
+}
+
+fn host_label(name: &str, dpu_position: u32) -> String {
+    if dpu_position == 0 { name.to_owned() } else { format!("{name}-{dpu_position}") }
+}
+
+fn wire_virtualization(virtualization: Virtualization) -> i32 {
+    match virtualization {
+        Virtualization::Etv => forge::VpcVirtualizationType::EthernetVirtualizer as i32,
+        Virtualization::Fnn => forge::VpcVirtualizationType::Fnn as i32,
+    }
+}
+
+fn with_length(address: IpAddr, prefix: IpNet) -> String {
+    format!("{address}/{}", prefix.prefix_len())
+}
+
+fn texts<T: ToString>(values: &[T]) -> Vec<String> {
+    values.iter().map(ToString::to_string).collect()
+}

@@ -1,0 +1,20 @@
+//! Networks: what the site gives out, to whom, and what a DPU is therefore to run.
+//!
+//! [`desired`] is pure: rows in, the agent's configuration out. The rest gives numbers and addresses out in the caller's
+//! transaction, so that nothing is held unless the whole request succeeds.
+
+mod addresses;
+mod admission;
+mod allocate;
+mod desired;
+mod pools;
+mod settings;
+mod vpc;
+
+pub use addresses::{AddressError, gateway_with_length, give_admin_address, give_loopback};
+pub use admission::{InterfaceFault, WantedInterface, wanted_interfaces};
+pub use allocate::allocate_interfaces;
+pub use desired::{DesiredInput, desired_config};
+pub use pools::PoolError;
+pub use settings::{AdminSegment, Isolation, SiteNetwork};
+pub use vpc::{VpcError, create_vpc, delete_vpc};

@@ -1,0 +1,135 @@
+use ipnet::IpNet;
+
+use super::{
+    SiteNetwork,
+    pools::{PoolError, next_number},
+};
+use crate::{
+    Moment, VpcId, VpcPrefixId,
+    store::{NumberPool, StoreError, Tx, Virtualization, Vpc, VpcPrefix},
+};
+
+/// Why a VPC cannot be made or removed.
+#[derive(Debug, thiserror::Error)]
+pub enum VpcError {
+    /// A prefix shares addresses with another use of them.
+    #[error("prefix {prefix} overlaps with {with}")]
+    Overlap {
+        /// Prefix that was asked for.
+        prefix: IpNet,
+        /// What it overlaps with.
+        with: String,
+    },
+    /// A prefix is not usable.
+    #[error("prefix {prefix}: {fault}")]
+    Prefix {
+        /// Prefix that was asked for.
+        prefix: IpNet,
+        /// What is wrong with it.
+        fault: &'static str,
+    },
+    /// Instances have interfaces in it.
+    #[error("VPC `{name}` is used by instance {instance}")]
+    InUse {
+        /// Name of the VPC.
+        name: String,
+        /// One of its instances.
+        instance: String,
+    },
+    /// The site has no number left.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// The database failed or refused.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Makes a VPC: a VNI for its routes, and a VNI and a VLAN for the segment of each prefix.
+///
+/// # Errors
+/// If the name is taken, a prefix overlaps with another one, or a pool is used up.
+pub async fn create_vpc(
+    tx: &mut Tx,
+    site: &SiteNetwork,
+    name: &str,
+    tenant: &str,
+    virtualization: Virtualization,
+    prefixes: &[IpNet],
+    now: Moment,
+) -> Result<Vpc, VpcError> {
+    let others = tx.vpcs().await?;
+    check_prefixes(site, &others, prefixes)?;
+    let mut vnis = Vec::new();
+    let mut vlans = Vec::new();
+    let vni = next_number(tx, NumberPool::Vni, &site.vnis, &vnis).await?;
+    vnis.push(vni);
+    let mut segments = Vec::new();
+    for prefix in prefixes {
+        let segment = VpcPrefix {
+            id: VpcPrefixId::random(),
+            prefix: *prefix,
+            vni: next_number(tx, NumberPool::Vni, &site.vnis, &vnis).await?,
+            // A pool of VLAN ids is checked to stay below 4095 when the site file is read.
+            vlan: u16::try_from(next_number(tx, NumberPool::Vlan, &site.vlans, &vlans).await?).unwrap_or(u16::MAX),
+        };
+        vnis.push(segment.vni);
+        vlans.push(segment.vlan.into());
+        segments.push(segment);
+    }
+    let vpc = Vpc {
+        id: VpcId::random(),
+        name: name.to_owned(),
+        tenant: tenant.to_owned(),
+        virtualization,
+        vni,
+        prefixes: segments,
+        created_at: now,
+    };
+    tx.add_vpc(&vpc).await?;
+    Ok(vpc)
+}
+
+/// Removes a VPC that no instance uses.
+///
+/// # Errors
+/// [`VpcError::InUse`] as long as an instance has, had or is to have an interface in it and its addresses are held.
+pub async fn delete_vpc(tx: &mut Tx, vpc: &Vpc) -> Result<(), VpcError> {
+    for instance in tx.instances().await? {
+        let update = instance.network_update.iter().flat_map(|update| &update.interfaces);
+        if instance.interfaces.iter().chain(update).any(|interface| interface.vpc == vpc.id) {
+            return Err(VpcError::InUse { name: vpc.name.clone(), instance: instance.id.to_string() });
+        }
+    }
+    tx.remove_vpc(vpc).await?;
+    Ok(())
+}
+
+fn check_prefixes(site: &SiteNetwork, others: &[Vpc], prefixes: &[IpNet]) -> Result<(), VpcError> {
+    let overlap = |a: &IpNet, b: &IpNet| a.contains(b) || b.contains(a);
+    for (place, prefix) in prefixes.iter().enumerate() {
+        let refuse = |fault| Err(VpcError::Prefix { prefix: *prefix, fault });
+        if prefix.network() != prefix.addr() {
+            return refuse("bits are set beyond the prefix length");
+        }
+        if matches!(prefix, IpNet::V6(_)) {
+            return refuse("only IPv4 prefixes make segments");
+        }
+        if prefix.hosts().take(2).count() < 2 {
+            return refuse("it is too small for a gateway and a host");
+        }
+        let taken = [(site.loopbacks, "the site's loopbacks"), (site.admin.prefix, "the admin segment")];
+        if let Some((_, with)) = taken.iter().find(|(other, _)| overlap(other, prefix)) {
+            return Err(VpcError::Overlap { prefix: *prefix, with: (*with).to_owned() });
+        }
+        if let Some(other) = prefixes.iter().take(place).find(|other| overlap(other, prefix)) {
+            return Err(VpcError::Overlap { prefix: *prefix, with: format!("prefix {other} of the same VPC") });
+        }
+        for vpc in others {
+            if let Some(other) = vpc.prefixes.iter().find(|other| overlap(&other.prefix, prefix)) {
+                let with = format!("prefix {} of VPC `{}`", other.prefix, vpc.name);
+                return Err(VpcError::Overlap { prefix: *prefix, with });
+            }
+        }
+    }
+    Ok(())
+}
