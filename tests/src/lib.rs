@@ -10,8 +10,9 @@ pub mod real;
 mod site;
 
 pub use dpu::{
-    Answer, BgpScenario, DHCP_PROGRAM, DPU_DIR, Daemon, DpuDir, Fault, FaultKind, NvArgs, NvScenario, Program,
-    ProgramState, Revisions, Scenario, Services, Session, Step, Tree, run_nv, run_supervisorctl, run_vtysh, sessions,
+    Answer, BgpScenario, DHCP_PROGRAM, DPU_DIR, Daemon, DpuDir, Fault, FaultKind, HostSide, NvArgs, NvScenario,
+    Program, ProgramState, Revisions, Scenario, Services, Session, Step, Tree, run_nv, run_supervisorctl, run_vtysh,
+    sessions,
 };
 pub use host::{BmcFaults, BmcView, SimHostConfig, SystemConfig, serve_bmcs};
 pub use site::{Binaries, DpuPlan, HostPlan, Process, Site, SitePlan, on_site, until};

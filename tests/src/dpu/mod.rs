@@ -7,12 +7,14 @@
 
 mod bgp;
 mod dir;
+mod host_side;
 mod nvue;
 mod scenario;
 mod services;
 
 pub use bgp::{Session, run_vtysh, sessions};
 pub use dir::{DPU_DIR, DpuDir};
+pub use host_side::HostSide;
 pub use nvue::{NvArgs, Revisions, Tree, run_nv};
 pub use scenario::{BgpScenario, Daemon, Fault, FaultKind, NvScenario, Scenario, Step};
 pub use services::{DHCP_PROGRAM, Program, ProgramState, Services, run_supervisorctl};

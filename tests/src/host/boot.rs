@@ -57,8 +57,8 @@ struct Session {
 impl Session {
     /// One look at the controller: reports that it is up, then does what the host's state asks of it.
     async fn look(&mut self, controller: &Path) -> Result<Next> {
-        let address = fs::read_to_string(controller).context("no address of the controller yet")?;
-        let channel = timeout(CALL, Channel::from_shared(format!("http://{}", address.trim()))?.connect()).await??;
+        let address = controller_address(controller)?;
+        let channel = timeout(CALL, Channel::from_shared(format!("http://{address}"))?.connect()).await??;
         let mut site = SiteClient::new(channel);
         let host = timeout(CALL, site.get_host(HostRef { host: self.host.clone() })).await??.into_inner();
         let state = host.summary.unwrap_or_default().state;
@@ -91,4 +91,11 @@ impl Session {
 /// Whether a host in this state finds its tenant's system when it boots, and not the discovery image.
 fn boots_tenant(state: &str) -> bool {
     matches!(state, "Assigned/Ready" | "Assigned/WaitingForRebootToReady")
+}
+
+/// Reads where the controller serves gRPC from the file in which it says so: the first of its `name=address` lines.
+pub(crate) fn controller_address(file: &Path) -> Result<String> {
+    let text = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
+    let line = text.lines().next().context("the controller has not said its address yet")?;
+    Ok(line.rsplit('=').next().unwrap_or(line).trim().to_owned())
 }

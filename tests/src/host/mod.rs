@@ -6,6 +6,8 @@ mod boot;
 mod config;
 mod redfish;
 
+pub(crate) use boot::controller_address;
+
 pub use bmc::{BmcFaults, BmcView};
 pub use config::{SimHostConfig, SystemConfig};
 pub use redfish::serve_bmcs;

@@ -1,8 +1,4 @@
-use std::{
-    fs,
-    net::Ipv4Addr,
-    path::{Path, PathBuf},
-};
+use std::{fs, net::Ipv4Addr, path::PathBuf};
 
 use anyhow::{Context as _, Result};
 use data_encoding::BASE32_DNSSEC;
@@ -157,13 +153,17 @@ impl SiteDir {
                 })
             })
             .collect();
-        let site = json!({
+        let network = json!({
             "asn": 4_259_912_557_u32,
             "loopback_prefix": "10.180.62.0/24",
-            "admin_prefix": "10.180.60.0/24",
+            "admin": { "prefix": "10.180.60.0/24", "vlan": 16 },
+            "vni_pool": { "first": 10_000, "last": 10_999 },
+            "vlan_pool": { "first": 100, "last": 199 },
             "route_servers": [ROUTE_SERVER.to_string()],
-            "hosts": hosts,
+            "site_fabric_prefixes": ["10.20.0.0/16"],
+            "min_dpu_functioning_links": 2,
         });
+        let site = json!({ "network": network, "hosts": hosts });
         self.write("site.yaml", &serde_yaml::to_string(&site)?)
     }
 
@@ -217,12 +217,6 @@ impl SiteDir {
         fs::create_dir_all(&dir)?;
         self.write(&format!("dpus/{}.toml", dpu.name), &text)
     }
-}
-
-/// Reads a file with one line.
-pub(super) fn read_line(path: &Path) -> Result<String> {
-    let text = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
-    Ok(text.trim().to_owned())
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@ use proto::{
     common,
     forge::{
         Instance, InstanceAllocationRequest, InstanceConfig, InstanceConfigUpdateRequest, InstanceInterfaceConfig,
-        InstanceNetworkConfig, InstanceReleaseRequest, InstancesByIdsRequest, Metadata, TenantConfig, TenantState,
-        forge_client::ForgeClient, instance_interface_config::NetworkDetails,
+        InstanceNetworkConfig, InstanceReleaseRequest, InstanceSearchFilter, InstancesByIdsRequest, Metadata,
+        TenantConfig, TenantState, forge_client::ForgeClient, instance_interface_config::NetworkDetails,
     },
     site::{
         Address, CreateVpcRequest, DpuStatus, Explanation, ForgetDpuRequest, HostDetail, HostRef, HostSummary,
@@ -178,6 +178,19 @@ impl Site {
     pub async fn instance(&self, instance: &Instance) -> Result<Option<Instance>> {
         let request = InstancesByIdsRequest { instance_ids: instance.id.clone().into_iter().collect() };
         Ok(self.tenant()?.find_instances_by_ids(request).await?.into_inner().instances.into_iter().next())
+    }
+
+    /// The instance on a host.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub async fn instance_on(&self, host: &HostPlan) -> Result<Instance> {
+        let mut tenant = self.tenant()?;
+        let ids = tenant.find_instance_ids(InstanceSearchFilter::default()).await?.into_inner().instance_ids;
+        let request = InstancesByIdsRequest { instance_ids: ids };
+        let all = tenant.find_instances_by_ids(request).await?.into_inner().instances;
+        let here = |instance: &Instance| instance.machine_id.as_ref().is_some_and(|id| id.id == host.id.as_str());
+        all.into_iter().find(here).with_context(|| format!("no instance on {}", host.name))
     }
 
     /// The state of an instance as its tenant sees it.

@@ -21,7 +21,6 @@ pub struct Process {
     environment: Vec<(OsString, OsString)>,
     log: PathBuf,
     child: Option<Child>,
-    keep: bool,
 }
 
 impl Process {
@@ -30,7 +29,7 @@ impl Process {
     pub fn new(name: &str, program: PathBuf, logs: &Path) -> Self {
         let log = logs.join(format!("{name}.log"));
         let (arguments, environment) = Default::default();
-        Self { name: name.into(), program, arguments, environment, log, child: None, keep: false }
+        Self { name: name.into(), program, arguments, environment, log, child: None }
     }
 
     /// Adds arguments.
@@ -106,11 +105,6 @@ impl Process {
         Ok(ended_well)
     }
 
-    /// Leaves it running when this is dropped.
-    pub fn keep(&mut self) {
-        self.keep = true;
-    }
-
     /// The last lines that it printed, each with its name.
     #[must_use]
     pub fn tail(&self, lines: usize) -> String {
@@ -123,8 +117,6 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if !self.keep {
-            self.kill();
-        }
+        self.kill();
     }
 }

@@ -4,12 +4,8 @@ use anyhow::{Context as _, Result};
 use tempfile::TempDir;
 use tonic::transport::Channel;
 
-use super::{
-    Binaries, DpuPlan, HostPlan, Process, SitePlan,
-    layout::{SiteDir, read_line},
-    until,
-};
-use crate::DpuDir;
+use super::{Binaries, DpuPlan, HostPlan, Process, SitePlan, layout::SiteDir, until};
+use crate::{DpuDir, host::controller_address};
 
 /// Seconds that a program has to come up.
 const START_SECS: f64 = 20.0;
@@ -89,10 +85,8 @@ impl Site {
         self.dir.controller_config(&self.plan, &self.address)?;
         self.controller.start()?;
         let file = self.dir.path("controller.address");
-        self.address = until("the controller's address", START_SECS, async || {
-            Ok(read_line(&file).ok().filter(|address| !address.is_empty()))
-        })
-        .await?;
+        self.address =
+            until("the controller's address", START_SECS, async || controller_address(&file).map(Some)).await?;
         until("the controller", START_SECS, async || self.list_hosts().await.map(Some)).await.map(drop)
     }
 
@@ -146,6 +140,12 @@ impl Site {
         self.agents.get_mut(&dpu.name).with_context(|| format!("{} has no agent", dpu.name))
     }
 
+    /// Where the programs of the site are.
+    #[must_use]
+    pub fn programs(&self) -> std::path::PathBuf {
+        self.binaries.path("")
+    }
+
     /// Where the site's files and logs are.
     #[must_use]
     pub fn directory(&self) -> &std::path::Path {
@@ -156,14 +156,6 @@ impl Site {
     pub fn keep_files(&mut self) {
         if let Some(temporary) = self.temporary.take() {
             let _ = temporary.keep();
-        }
-    }
-
-    /// Leaves the site running when this is dropped.
-    pub fn keep_running(&mut self) {
-        self.keep_files();
-        for process in self.processes() {
-            process.keep();
         }
     }
 
