@@ -1,0 +1,157 @@
+//! What a whole site does when parts of it are killed, or forget.
+
+use anyhow::{Context as _, Result, ensure};
+use tests::{DpuPlan, HostPlan, HostSide, Revisions, Services, Site, SitePlan, on_site, sessions, until};
+use tokio::time::{Duration, sleep};
+
+const SECS: f64 = 40.0;
+
+async fn ready_host(site: &Site) -> Result<HostPlan> {
+    let host = site.host(0)?;
+    site.reaches(&host, "Ready", SECS).await?;
+    site.dpus_ready(&host, SECS).await?;
+    Ok(host)
+}
+
+/// A host with an instance in a VPC of its own.
+async fn with_instance(site: &Site) -> Result<HostPlan> {
+    let host = ready_host(site).await?;
+    let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
+    site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+    Ok(host)
+}
+
+fn primary(host: &HostPlan) -> Result<&DpuPlan> {
+    host.dpus.first().context("a host without DPU")
+}
+
+/// Commands that change what a DPU runs, so far.
+fn changes(site: &Site, dpu: &DpuPlan) -> Result<Vec<String>> {
+    let journal = site.dpu(dpu)?.journal()?.into_iter().map(|(_, command)| command);
+    Ok(journal.filter(|command| command.contains("config apply") || command.contains("start kea")).collect())
+}
+
+#[tokio::test]
+async fn a_forgotten_dpu_isolates_its_host_and_stays_reachable() -> Result<()> {
+    on_site(SitePlan::new(1, 2)?, async |site| {
+        let host = with_instance(site).await?;
+        site.reaches(&host, "Assigned/Ready", SECS).await?;
+        let (dpu, other) = (primary(&host)?, &host.dpus[1]);
+        let dir = site.dpu(dpu)?;
+        let runs = |dpu: &DpuPlan| Revisions::open(&site.dpu(dpu)?)?.running();
+        let before = HostSide::of(&runs(dpu)?);
+        ensure!(before.open_ports == ["pf0hpf_if"] && !before.announced.is_empty(), "{before:?}");
+        ensure!(Services::of(&dir)?.dhcp_runs(), "DHCP does not run");
+        let other_before = runs(other)?;
+
+        site.forget(dpu).await?;
+        until("the DPU to isolate its host", SECS, async || {
+            Ok((HostSide::of(&runs(dpu)?).is_closed() && !Services::of(&dir)?.dhcp_runs()).then_some(()))
+        })
+        .await?;
+        let up: Vec<_> =
+            sessions(&dir)?.into_iter().filter(|session| session.is_up()).map(|session| session.peer).collect();
+        ensure!(up.contains(&"p0_if".to_owned()) && up.contains(&"p1_if".to_owned()), "the underlay is gone: {up:?}");
+        ensure!(runs(other)? == other_before, "the other DPU changed, too");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_controller_that_is_away_changes_nothing_on_a_dpu() -> Result<()> {
+    on_site(SitePlan::new(1, 1)?, async |site| {
+        let host = with_instance(site).await?;
+        site.reaches(&host, "Assigned/Ready", SECS).await?;
+        let dpu = primary(&host)?.clone();
+        let runs = |site: &Site| Revisions::open(&site.dpu(&dpu)?)?.running();
+        let (before, changed) = (runs(site)?, changes(site, &dpu)?);
+
+        site.controller.kill();
+        sleep(Duration::from_secs(2)).await;
+        // An agent that starts meanwhile has nobody to ask, too.
+        site.agent(&dpu)?.kill();
+        site.agent(&dpu)?.start()?;
+        sleep(Duration::from_secs(2)).await;
+        ensure!(runs(site)? == before, "the configuration changed without a controller");
+        ensure!(Services::of(&site.dpu(&dpu)?)?.dhcp_runs(), "DHCP stopped without a controller");
+        ensure!(changes(site, &dpu)? == changed, "{:?}", changes(site, &dpu)?);
+
+        site.start_controller().await?;
+        site.dpus_ready(&host, SECS).await?;
+        ensure!(
+            changes(site, &dpu)? == changed,
+            "the same configuration was applied again: {:?}",
+            changes(site, &dpu)?
+        );
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_agent_that_is_killed_while_nvue_applies_ends_up_right() -> Result<()> {
+    on_site(SitePlan::new(1, 1)?, async |site| {
+        let host = ready_host(site).await?;
+        let dpu = primary(&host)?.clone();
+        let mut scenario = tests::Scenario::default();
+        scenario.nv.apply_secs = 1.5;
+        site.dpu(&dpu)?.set_scenario(&scenario)?;
+        let before = changes(site, &dpu)?.len();
+        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
+        site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+        until("the agent to apply", SECS, async || Ok((changes(site, &dpu)?.len() > before).then_some(()))).await?;
+        site.agent(&dpu)?.kill();
+        sleep(Duration::from_millis(500)).await;
+        ensure!(site.state(&host).await? != "Assigned/Ready", "ready while the agent was dead");
+        site.start_agents()?;
+        site.reaches(&host, "Assigned/Ready", SECS).await?;
+        let side = HostSide::of(&Revisions::open(&site.dpu(&dpu)?)?.running()?);
+        let address = site.instance_addresses().await?;
+        ensure!(side.announced.contains(&format!("{}/32", address[0].address)), "{side:?}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_controller_that_is_killed_again_and_again_loses_nothing() -> Result<()> {
+    on_site(SitePlan::new(1, 2)?, async |site| {
+        let host = with_instance(site).await?;
+        let (addresses, instance) = (site.instance_addresses().await?, site.instance_on(&host).await?);
+        for pause in [0, 300, 700, 1100, 1500] {
+            sleep(Duration::from_millis(pause)).await;
+            site.controller.kill();
+            site.start_controller().await?;
+            let after = site.instance_on(&host).await?;
+            ensure!(after.id == instance.id, "another instance");
+            ensure!(site.instance_addresses().await? == addresses, "other addresses");
+        }
+        site.reaches(&host, "Assigned/Ready", SECS).await?;
+        site.release_instance(&instance).await?;
+        sleep(Duration::from_millis(200)).await;
+        site.controller.kill();
+        site.start_controller().await?;
+        site.reaches(&host, "Ready", SECS).await?;
+        ensure!(site.instance_addresses().await?.is_empty(), "an address was lost");
+        // Each transition is there once, and each starts where the one before it ended.
+        let request = proto::site::HostHistoryRequest { host: host.name.clone(), limit: 200 };
+        let mut steps = site.operator()?.get_host_history(request).await?.into_inner().transitions;
+        steps.reverse();
+        ensure!(steps.windows(2).all(|pair| pair[0].to == pair[1].from), "the history has a gap: {steps:#?}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn both_daemons_stop_when_they_are_asked_to() -> Result<()> {
+    on_site(SitePlan::new(1, 1)?, async |site| {
+        let host = ready_host(site).await?;
+        let dpu = primary(&host)?.clone();
+        ensure!(site.agent(&dpu)?.stop()?, "the agent did not end well");
+        ensure!(site.controller.stop()?, "the controller did not end well");
+        Ok(())
+    })
+    .await
+}
