@@ -1,16 +1,28 @@
 //! The rule engine: a pack of declarations becomes an immutable [`RuleSet`] that decides what happens to a host.
 //!
-//! A pack is loaded, checked as a whole, and decides by [`RuleSet::decide`]: a pure function of a
+//! A pack is loaded by [`load_pack`], checked as a whole, and decides by [`RuleSet::decide`]: a pure function of a
 //! [`Snapshot`]. What rules can read is listed by [`fact_dictionary`]; how to write them is in this crate's README.
 
+mod build;
+mod check;
+mod decide;
 mod decision;
+mod declare;
+mod explain;
+mod fault;
+mod guard;
+mod health;
+mod limits;
+mod pack;
 mod ruleset;
 mod snapshot;
 mod state_path;
 mod trace;
 
 pub use decision::{Action, Argument, Decision, Delete, DpuStep, FailureChange, Fault, FaultKind, Go, OnFailure, Wait};
-pub use ruleset::RuleSet;
+pub use fault::{PackFault, PackFaults, Place};
+pub use pack::{LoadOptions, load_files, load_pack, load_pack_with};
+pub use ruleset::{RuleSet, StateKind};
 pub use snapshot::{
     ActionRecord, ActionStatus, Alert, Answer, Attestation, Bmc, CauseNow, Decommission, DpfPhase, Dpu, DpuHealth,
     Fact, FactType, Failure, Firmware, HardwareHealth, HealthReport, Host, HostHealth, InstallMethod, InstallTask,

@@ -1,0 +1,273 @@
+//! From declarations to the rule set: names resolved, guards lowered, everything checked.
+
+mod arms;
+mod guards;
+mod reports;
+mod tables;
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::{Arc, OnceLock},
+};
+
+use rhai::AST;
+
+use crate::{
+    check,
+    declare::{Block, BlockKind, Declarations, SlaDecl, StateDecl, Use},
+    fault::{Faults, Place},
+    guard::{
+        Body, Guard, Number,
+        interpret::Interpreter,
+        names::{Functions, Names},
+        predicate::IntExpr,
+        reads::Reads,
+    },
+    health::Reports,
+    pack::LoadOptions,
+    ruleset::{Arm, Gate, RuleSet, State, Verb},
+    snapshot::FactType,
+    state_path::StatePath,
+};
+
+/// What the scripts left behind.
+pub(crate) struct Input {
+    pub(crate) declarations: Declarations,
+    pub(crate) functions: Functions,
+    pub(crate) library: Arc<AST>,
+    pub(crate) builtins: HashSet<String>,
+    pub(crate) sources: BTreeMap<Arc<str>, Arc<str>>,
+    pub(crate) hash: String,
+    /// Some file did not run to its end: what it would have declared is not known.
+    pub(crate) incomplete: bool,
+}
+
+/// What all steps of the build need.
+pub(crate) struct Builder<'a> {
+    names: Names,
+    functions: &'a Functions,
+    library: Arc<AST>,
+    builtins: &'a HashSet<String>,
+    sources: &'a BTreeMap<Arc<str>, Arc<str>>,
+    interpreter: Arc<Interpreter>,
+    faults: &'a mut Faults,
+}
+
+/// Builds the rule set; what is wrong is added to `faults`. None if it is too broken to be checked as a whole.
+pub(crate) fn build(input: Input, options: &LoadOptions, faults: &mut Faults) -> Option<RuleSet> {
+    let Input { declarations, functions, library, builtins, sources, hash, incomplete } = input;
+    let mut found = Faults::default();
+    let names = tables::names(&declarations, options, &mut found);
+    let late_reports = Arc::new(OnceLock::new());
+    let interpreter = Arc::new(Interpreter::new(&names, late_reports.clone()));
+    let mut builder = Builder {
+        names,
+        functions: &functions,
+        library,
+        builtins: &builtins,
+        sources: &sources,
+        interpreter,
+        faults: &mut found,
+    };
+
+    let reports = Arc::new(builder.reports(&declarations.reports));
+    let _ = late_reports.set(Arc::downgrade(&reports));
+    let gates = builder.gates(&declarations);
+    let no_sla_while = declarations.no_sla_while.as_ref().and_then(|decl| builder.host_guard(decl));
+    let counters = builder.kept(declarations.counters.iter().map(|c| (&c.name, &c.value)));
+    let notes = builder.kept(declarations.notes.iter().map(|n| (&n.name, &n.value.1)));
+    let initial = builder.initial(&declarations.initial);
+
+    let mut rules = RuleSet {
+        hash,
+        initial: initial.unwrap_or_default(),
+        sources: sources.clone(),
+        states: Vec::new(),
+        by_path: builder.names.states.clone(),
+        arms: Vec::new(),
+        gates,
+        reports,
+        counters,
+        notes,
+        no_sla_while,
+        actions: declarations.actions.iter().map(|a| (a.name.clone(), a.value.clone())).collect(),
+        timeouts: builder.names.timeouts.clone(),
+        limits: builder.names.limits.clone(),
+    };
+    let any = builder.any_rules(&declarations.blocks, &mut rules);
+    builder.states(&declarations.blocks, &any, &mut rules);
+    collect_reads(&mut rules);
+    if !incomplete {
+        check::check(&rules, &any, &mut found);
+    } else {
+        // Names that a broken file would have declared are missing everywhere: only its own faults are worth reading.
+        found.0.retain(|fault| !fault.check.starts_with("unknown-") || fault.check == "unknown-fact");
+    }
+    faults.0.append(&mut found.0);
+    Some(rules)
+}
+
+/// A rule for any state after its arms have been built.
+pub(crate) struct AnyRule {
+    pub(crate) place: Place,
+    pub(crate) within: Vec<Arc<str>>,
+    pub(crate) except: Vec<Arc<str>>,
+    pub(crate) arms: Vec<usize>,
+}
+
+impl AnyRule {
+    pub(crate) fn applies(&self, path: &StatePath) -> bool {
+        (self.within.is_empty() || self.within.iter().any(|prefix| path.is_within(prefix)))
+            && !self.except.iter().any(|prefix| path.is_within(prefix))
+    }
+}
+
+impl Builder<'_> {
+    fn gates(&mut self, declarations: &Declarations) -> Vec<Gate> {
+        let mut gates = Vec::new();
+        for decl in &declarations.gates {
+            let Some(guard) = self.guard(&decl.value.guard) else { continue };
+            let reason = match &decl.value.waits {
+                Some(reason) => reason.as_str().into(),
+                None => {
+                    let message = format!("gate `{}` does not say what it waits for", decl.name);
+                    self.faults.hint("no-reason", &decl.place, message, "add `.waits(\"Waiting for …\")`");
+                    Arc::from("")
+                }
+            };
+            gates.push(Gate { name: decl.name.clone(), place: decl.place.clone(), guard, reason });
+        }
+        // Gates that could not be built leave holes: the numbers are those of the gates that could.
+        self.names.gates = gates.iter().enumerate().map(|(at, gate)| (gate.name.clone(), at)).collect();
+        gates
+    }
+
+    fn initial(&mut self, initial: &[Use]) -> Option<StatePath> {
+        match initial {
+            [one] => self.state_number(one).map(|_| StatePath::from(&*one.name)),
+            [] => {
+                let whole = Place { file: "".into(), line: 0, column: 0 };
+                let hint = "add `initial(\"State/Path\")` to one file";
+                self.faults.hint("initial", &whole, "the pack does not say where hosts start", hint);
+                None
+            }
+            [_, second, ..] => {
+                self.faults.add("initial", &second.place, "hosts can start in one state only");
+                None
+            }
+        }
+    }
+
+    fn any_rules(&mut self, blocks: &[Block], rules: &mut RuleSet) -> Vec<AnyRule> {
+        let mut any = Vec::new();
+        for block in blocks {
+            let BlockKind::Any(decl) = &block.kind else { continue };
+            let within = self.prefixes(&decl.within);
+            let except = self.prefixes(&decl.except);
+            let arms = self.arms(block, Some(&block.name), rules);
+            any.push(AnyRule { place: block.place.clone(), within, except, arms });
+        }
+        any
+    }
+
+    fn prefixes(&mut self, uses: &[Use]) -> Vec<Arc<str>> {
+        for used in uses {
+            let known = self.names.states.keys().any(|state| StatePath::from(&**state).is_within(&used.name));
+            if !known {
+                let states = self.names.states.keys().map(|state| &**state).collect::<Vec<_>>();
+                self.faults.unknown("unknown-state", &used.place, "state", &used.name, states);
+            }
+        }
+        uses.iter().map(|used| used.name.clone()).collect()
+    }
+
+    fn states(&mut self, blocks: &[Block], any: &[AnyRule], rules: &mut RuleSet) {
+        for block in blocks {
+            let BlockKind::State(decl) = &block.kind else { continue };
+            let path = StatePath::from(&*block.name);
+            let arms = self.arms(block, None, rules);
+            let sla = self.sla(decl, block);
+            let any_arms = any.iter().filter(|rule| rule.applies(&path)).flat_map(|rule| rule.arms.clone()).collect();
+            rules.states.push(State {
+                path,
+                place: block.place.clone(),
+                kind: decl.kind,
+                of_dpu: decl.of_dpu,
+                barrier: decl.barrier,
+                aside: decl.aside,
+                entry: decl.entry,
+                sla,
+                any_arms,
+                arms,
+                timed: Vec::new(),
+                reads: Reads::default(),
+            });
+        }
+    }
+
+    fn sla(&mut self, decl: &StateDecl, block: &Block) -> Option<Number> {
+        match &decl.sla {
+            Some(SlaDecl::None) => None,
+            Some(SlaDecl::Seconds(seconds)) => {
+                Some(Number { body: Body::Native(IntExpr::Const(*seconds)), script: None, reads: Reads::default() })
+            }
+            Some(SlaDecl::Number(number)) => self.number(number),
+            None => {
+                let message = format!("state `{}` has no time limit", block.name);
+                self.faults.hint("no-sla", &block.place, message, "add `.sla(minutes(30))` or `.no_sla()`");
+                None
+            }
+        }
+    }
+}
+
+/// Collects, state by state, what its arms read and which of them depend on time.
+fn collect_reads(rules: &mut RuleSet) {
+    let RuleSet { states, arms, gates, reports, .. } = rules;
+    for state in states {
+        for arm_number in state.any_arms.iter().chain(&state.arms) {
+            let Some(arm) = arms.get(*arm_number) else { continue };
+            let mut of_arm = Reads::default();
+            for guard in arm_guards(arm, gates) {
+                of_arm.add(&guard.reads);
+            }
+            add_reports(&mut of_arm, reports);
+            if of_arm.facts.iter().any(|fact| fact.kind == FactType::Age) || of_arm.records {
+                state.timed.push(*arm_number);
+            }
+            state.reads.add(&of_arm);
+        }
+        if let Some(sla) = &state.sla {
+            state.reads.add(&sla.reads);
+        }
+    }
+}
+
+/// Guards of an arm, with that of its gate.
+pub(crate) fn arm_guards<'a>(arm: &'a Arm, gates: &'a [Gate]) -> impl Iterator<Item = &'a Guard> {
+    let gate = match &arm.verb {
+        Verb::Pass { gate, .. } => gates.get(*gate),
+        _ => None,
+    };
+    let conditions = arm.conditions.iter().map(|(guard, _)| guard);
+    let select = arm.select.iter().map(|(guard, _)| guard);
+    let split = arm.split.iter().map(|(guard, _)| guard);
+    conditions.chain(select).chain(split).chain(gate.map(|gate| &gate.guard))
+}
+
+fn add_reports(reads: &mut Reads, reports: &Reports) {
+    let mut next = 0;
+    while let Some(number) = reads.reports.get(next).copied() {
+        next += 1;
+        let Some(report) = reports.reports.get(number) else { continue };
+        for part in &report.parts {
+            for guard in part.when.iter().chain(&part.unclassified) {
+                let of_guard = guard.reads.clone();
+                reads.add(&of_guard);
+            }
+            if let crate::health::Source::Dpus(inner) = part.source {
+                reads.report(inner);
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Declared arms, their targets, gates, actions, counters and notes resolved.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::Builder;
+use crate::{
+    decision::{Action, Argument, OnFailure},
+    declare::{ActionDecl, ArgumentType, ArmDecl, Block, BlockKind, Named, OnFailureDecl, Signature, Use, VerbDecl},
+    ruleset::{Arm, Kept, RuleSet, Verb},
+    state_path::StatePath,
+};
+
+impl Builder<'_> {
+    pub(super) fn kept<'d>(&mut self, declared: impl Iterator<Item = (&'d Arc<str>, &'d Vec<Use>)>) -> Vec<Kept> {
+        let declared = declared.collect::<Vec<_>>();
+        let mut kept = Vec::new();
+        for (name, within) in declared {
+            kept.push(Kept { name: name.clone(), within: self.prefixes(within) });
+        }
+        kept
+    }
+
+    pub(super) fn state_number(&mut self, used: &Use) -> Option<usize> {
+        let number = self.names.states.get(&used.name).copied();
+        if number.is_none() {
+            let known = self.names.states.keys().map(|state| &**state).collect::<Vec<_>>();
+            self.faults.unknown("unknown-state", &used.place, "state", &used.name, known);
+        }
+        number
+    }
+
+    /// Builds a block's arms and gives back their numbers.
+    pub(super) fn arms(&mut self, block: &Block, rule: Option<&Arc<str>>, rules: &mut RuleSet) -> Vec<usize> {
+        let dpu_bound = matches!(&block.kind, BlockKind::State(state) if state.of_dpu && !state.barrier);
+        let mut numbers = Vec::new();
+        for decl in &block.arms {
+            if let Some(mut arm) = self.arm(decl, rules) {
+                arm.rule = rule.cloned();
+                self.check_binding(&arm, dpu_bound, rules);
+                rules.arms.push(arm);
+                numbers.push(rules.arms.len() - 1);
+            }
+        }
+        numbers
+    }
+
+    /// A guard of two parameters needs a DPU to be asked about.
+    fn check_binding(&mut self, arm: &Arm, dpu_bound: bool, rules: &RuleSet) {
+        if dpu_bound {
+            return;
+        }
+        let gate = match &arm.verb {
+            Verb::Pass { gate, .. } => rules.gates.get(*gate).filter(|gate| gate.guard.of_dpu).map(|_| &arm.place),
+            _ => None,
+        };
+        let condition = arm.conditions.iter().find(|(guard, _)| guard.of_dpu).map(|(guard, _)| &guard.place);
+        if let Some(place) = gate.or(condition) {
+            let message = "there is no DPU to ask this about";
+            let hint = "write `|h| h.dpus.all(|d| …)`, or use it in a `dpu_state` that is no barrier";
+            self.faults.hint("type", place, message, hint);
+        }
+    }
+
+    fn arm(&mut self, decl: &ArmDecl, rules: &RuleSet) -> Option<Arm> {
+        let verb = self.verb(decl, rules);
+        let conditions = decl.conditions.iter().filter_map(|(guard, wanted)| Some((self.guard(guard)?, *wanted)));
+        let conditions = conditions.collect::<Vec<_>>();
+        let select = decl.select.as_ref().and_then(|(guard, which)| Some((self.dpu_guard(guard)?, *which)));
+        let split = decl.split.as_ref().and_then(|(guard, others)| {
+            let others = others.as_ref().and_then(|others| self.state_number(others));
+            Some((self.dpu_guard(guard)?, others))
+        });
+        let actions = decl.actions.iter().filter_map(|action| self.action(action, rules)).collect();
+        for counter in &decl.counts {
+            if !self.names.counters.contains_key(&counter.name) {
+                let known = self.names.counters.keys().map(|name| &**name).collect::<Vec<_>>();
+                self.faults.unknown("unknown-counter", &counter.place, "counter", &counter.name, known);
+            }
+        }
+        for note in &decl.notes {
+            self.check_note(note);
+        }
+        if let Some(cause) = &decl.cause
+            && !self.names.causes.contains_key(&cause.name)
+        {
+            let known = self.names.causes.keys().map(|name| &**name).collect::<Vec<_>>();
+            self.faults.unknown("unknown-cause", &cause.place, "failure cause", &cause.name, known);
+        }
+        Some(Arm {
+            place: decl.place.clone(),
+            rule: None,
+            verb: verb?,
+            conditions,
+            select,
+            split,
+            actions,
+            counts: decl.counts.iter().map(|counter| counter.name.clone()).collect(),
+            notes: decl.notes.iter().map(|note| (note.name.clone(), note.value.clone())).collect(),
+            cause: decl.cause.as_ref().map(|cause| cause.name.clone()),
+            clears_failure: decl.clears_failure,
+        })
+    }
+
+    fn dpu_guard(&mut self, decl: &crate::declare::GuardDecl) -> Option<crate::guard::Guard> {
+        let guard = self.guard(decl)?;
+        if !guard.of_dpu {
+            self.faults.hint("type", &decl.place, "this guard chooses DPUs", "write `|h, d| …`");
+            return None;
+        }
+        Some(guard)
+    }
+
+    fn verb(&mut self, decl: &ArmDecl, rules: &RuleSet) -> Option<Verb> {
+        if decl.or_fail && !matches!(decl.verb, VerbDecl::Pass(_)) {
+            self.faults.hint("misplaced-verb", &decl.place, "`or_fail` belongs to `pass`", "use `fail` instead");
+        }
+        Some(match &decl.verb {
+            VerbDecl::Go(to) => Verb::Go(self.state_number(to)?),
+            VerbDecl::HostGo(to) => Verb::HostGo(self.state_number(to)?),
+            VerbDecl::Pass(gate) => match self.names.gates.get(&gate.name) {
+                Some(number) if rules.gates.len() > *number => Verb::Pass { gate: *number, or_fail: decl.or_fail },
+                _ => {
+                    let known = self.names.gates.keys().map(|name| &**name).collect::<Vec<_>>();
+                    self.faults.unknown("unknown-gate", &gate.place, "gate", &gate.name, known);
+                    return None;
+                }
+            },
+            VerbDecl::Wait(reason) => Verb::Wait(reason.as_str().into()),
+            VerbDecl::Fail(reason) => Verb::Fail(reason.as_str().into()),
+            VerbDecl::Delete => Verb::Delete,
+        })
+    }
+
+    fn check_note(&mut self, note: &Named<String>) {
+        match self.names.notes.get(&note.name) {
+            Some(values) => {
+                if !note.value.is_empty() && !values.iter().any(|value| **value == *note.value) {
+                    let known = values.iter().map(|value| &**value).collect::<Vec<_>>();
+                    self.faults.unknown("unknown-word", &note.place, "value", &note.value, known);
+                }
+            }
+            None => {
+                let known = self.names.notes.keys().map(|name| &**name).collect::<Vec<_>>();
+                self.faults.unknown("unknown-note", &note.place, "note", &note.name, known);
+            }
+        }
+    }
+
+    fn action(&mut self, decl: &ActionDecl, rules: &RuleSet) -> Option<Action> {
+        let Some(signature) = rules.actions.get(&decl.name.name) else {
+            let known = rules.actions.keys().map(|name| &**name);
+            self.faults.unknown("unknown-action", &decl.name.place, "action", &decl.name.name, known);
+            return None;
+        };
+        let mut args = BTreeMap::new();
+        for argument in &decl.args {
+            self.check_argument(argument, signature);
+            args.insert(argument.name.clone(), argument.value.clone());
+        }
+        for (name, _) in signature {
+            if !args.contains_key(name) {
+                let message = format!("action `{}` needs an argument `{name}`", decl.name.name);
+                self.faults.add("type", &decl.name.place, message);
+            }
+        }
+        let on_failure = match &decl.on_failure {
+            OnFailureDecl::Stay => OnFailure::Stay,
+            OnFailureDecl::Ignore => OnFailure::Ignore,
+            OnFailureDecl::Go(state) => {
+                self.state_number(state)?;
+                OnFailure::Go(StatePath::from(&*state.name))
+            }
+        };
+        Some(Action { name: decl.name.name.clone(), args, dpus: Vec::new(), on_failure })
+    }
+
+    fn check_argument(&mut self, argument: &Named<Argument>, signature: &Signature) {
+        let Some((_, kind)) = signature.iter().find(|(name, _)| *name == argument.name) else {
+            let known = signature.iter().map(|(name, _)| &**name);
+            self.faults.unknown("unknown-argument", &argument.place, "argument", &argument.name, known);
+            return;
+        };
+        let fits = matches!(
+            (&argument.value, kind),
+            (Argument::Bool(_), ArgumentType::Bool)
+                | (Argument::Int(_), ArgumentType::Int)
+                | (Argument::Text(_), ArgumentType::Text)
+                | (Argument::Texts(_), ArgumentType::Texts)
+        );
+        if !fits {
+            let message = format!("argument `{}` has another type than the action declares", argument.name);
+            self.faults.add("type", &argument.place, message);
+        }
+    }
+}

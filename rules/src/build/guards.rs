@@ -1,0 +1,208 @@
+//! Closures become guards: lowered where they can be, with every name checked where they cannot.
+
+use std::sync::Arc;
+
+use rhai::{ASTNode, Expr, Stmt};
+
+use super::Builder;
+use crate::{
+    declare::GuardDecl,
+    fault::Place,
+    guard::{
+        Body, Guard, Number,
+        interpret::Script,
+        lower::{Lowerer, NotNative},
+        names::Function,
+        reads::Reads,
+    },
+    snapshot::AREAS,
+};
+
+impl Builder<'_> {
+    /// A guard with one parameter, the host.
+    pub(super) fn host_guard(&mut self, decl: &GuardDecl) -> Option<Guard> {
+        let guard = self.guard(decl)?;
+        if guard.of_dpu {
+            let message = "this guard is asked about the host alone: `|h| …`";
+            self.faults.add("type", &decl.place, message);
+            return None;
+        }
+        Some(guard)
+    }
+
+    /// A guard with one parameter, the host, or two, the host and a DPU.
+    pub(super) fn guard(&mut self, decl: &GuardDecl) -> Option<Guard> {
+        let (function, own) = self.closure(decl)?;
+        if !(1..=2).contains(&own) {
+            let message = "a guard takes the host, or the host and a DPU";
+            self.faults.hint("type", &decl.place, message, "write `|h| …` or `|h, d| …`");
+            return None;
+        }
+        let curried = decl.closure.curry().to_vec();
+        let lowered = self.lowerer(&function).guard(&function, &curried);
+        let (body, reads) = match lowered {
+            Ok(expr) => {
+                let reads = Reads::of(&expr);
+                (Body::Native(expr), reads)
+            }
+            Err(reason) => (Body::Script, self.interpreted(&function, &reason)),
+        };
+        let text = self.text(&decl.place);
+        Some(Guard { place: decl.place.clone(), text, of_dpu: own == 2, body, script: self.script(decl), reads })
+    }
+
+    /// A number about the host.
+    pub(super) fn number(&mut self, decl: &GuardDecl) -> Option<Number> {
+        let (function, own) = self.closure(decl)?;
+        if own != 1 {
+            self.faults.add("type", &decl.place, "this number is asked of the host alone: `|h| …`");
+            return None;
+        }
+        let curried = decl.closure.curry().to_vec();
+        let lowered = self.lowerer(&function).number(&function, &curried);
+        Some(match lowered {
+            Ok(expr) => {
+                let reads = Reads::of_number(&expr);
+                Number { body: Body::Native(expr), script: None, reads }
+            }
+            Err(reason) => {
+                let reads = self.interpreted(&function, &reason);
+                Number { body: Body::Script, script: Some(self.script(decl)), reads }
+            }
+        })
+    }
+
+    fn closure(&mut self, decl: &GuardDecl) -> Option<(Function, usize)> {
+        let Some(function) = self.functions.closure(decl.closure.fn_name()).cloned() else {
+            let message = "expected a closure that is written here, such as `|h| …`";
+            self.faults.add("type", &decl.place, message);
+            return None;
+        };
+        let own = function.params.len().checked_sub(decl.closure.curry().len())?;
+        Some((function, own))
+    }
+
+    fn lowerer(&mut self, function: &Function) -> Lowerer<'_> {
+        Lowerer::new(&self.names, self.functions, self.builtins, self.faults, function.file.clone())
+    }
+
+    fn script(&self, decl: &GuardDecl) -> Script {
+        Script { closure: decl.closure.clone(), ast: self.library.clone(), interpreter: self.interpreter.clone() }
+    }
+
+    /// Checks the names in a closure that did not lower, and says which facts it may read: all that it names.
+    fn interpreted(&mut self, function: &Function, _reason: &NotNative) -> Reads {
+        let mut locals = Vec::new();
+        let mut chains: Vec<Expr> = Vec::new();
+        let mut properties = Vec::new();
+        for statement in function.body.iter() {
+            statement.walk(&mut Vec::new(), &mut |path: &[ASTNode<'_>]| {
+                match path.last() {
+                    Some(ASTNode::Stmt(Stmt::Var(variable, ..))) => locals.push(variable.0.name.to_string()),
+                    Some(ASTNode::Stmt(Stmt::For(parts, _))) => {
+                        locals.push(parts.0.name.to_string());
+                        locals.extend(parts.1.iter().map(|counter| counter.name.to_string()));
+                    }
+                    Some(ASTNode::Expr(expr @ (Expr::Dot(..) | Expr::FnCall(..)))) => chains.push((*expr).clone()),
+                    Some(ASTNode::Expr(Expr::Property(names, position))) => {
+                        properties.push((names.2.to_string(), *position));
+                    }
+                    _ => {}
+                }
+                true
+            });
+        }
+        let mut lowerer = self.lowerer(function);
+        for chain in &chains {
+            lowerer.check_names(chain, function, &locals);
+        }
+        let mut reads = Reads { records: true, ..Reads::default() };
+        for fact in AREAS.iter().flat_map(|facts| facts.iter()) {
+            if properties.iter().any(|(name, _)| name == fact.name) {
+                reads.fact(fact);
+            }
+        }
+        for (report, (number, _)) in &self.names.reports {
+            if properties.iter().any(|(name, _)| **name == **report) {
+                reads.report(*number);
+            }
+        }
+        for (name, position) in properties {
+            let known = reads.facts.iter().any(|fact| fact.name == name)
+                || AREAS.iter().filter_map(|facts| facts.first()).any(|fact| fact.area == name)
+                || self.names.reports.contains_key(name.as_str())
+                || ["dpus", "known", "missing", "alerts"].contains(&name.as_str());
+            if !known {
+                let place = crate::declare::place(&function.file, position);
+                let facts = AREAS.iter().flat_map(|facts| facts.iter()).map(|fact| fact.name);
+                self.faults.unknown("unknown-fact", &place, "fact", &name, facts);
+            }
+        }
+        reads
+    }
+
+    /// The source of what stands in the parentheses after `place`, white space reduced.
+    fn text(&self, place: &Place) -> Arc<str> {
+        let Some(source) = self.sources.get(&place.file) else { return "".into() };
+        let from = source.lines().take(place.line.saturating_sub(1)).map(|line| line.len() + 1).sum::<usize>();
+        let Some(rest) = source.get(from..) else { return "".into() };
+        let skipped = rest.char_indices().nth(place.column.saturating_sub(1)).map_or(0, |(at, _)| at);
+        parenthesised(&rest[skipped..]).into()
+    }
+}
+
+/// What stands in the first parentheses of a rhai text, without comments, white space reduced to single spaces.
+fn parenthesised(text: &str) -> String {
+    let mut out = String::new();
+    let mut depth = 0_usize;
+    let mut quoted = false;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if quoted {
+            out.push(c);
+            match c {
+                '\\' => out.extend(chars.next()),
+                '"' => quoted = false,
+                _ => {}
+            }
+            continue;
+        }
+        match c {
+            '/' if chars.peek() == Some(&'/') => while chars.next_if(|c| *c != '\n').is_some() {},
+            '(' => {
+                depth += 1;
+                if depth > 1 {
+                    out.push(c);
+                }
+            }
+            ')' if depth <= 1 => break,
+            ')' => {
+                depth -= 1;
+                out.push(c);
+            }
+            _ if depth == 0 => {}
+            '"' => {
+                quoted = true;
+                out.push(c);
+            }
+            c if c.is_whitespace() => {
+                if !out.ends_with(' ') && !out.is_empty() {
+                    out.push(' ');
+                }
+            }
+            c => out.push(c),
+        }
+    }
+    out.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_of_a_guard_is_what_stands_in_its_parentheses() {
+        let source = ".when(|h| h.dpus.all(|d| d.primary) // all\n      && h.state.path != \"a)\\\"b\")\n   .go(\"X\")";
+        assert_eq!(parenthesised(source), "|h| h.dpus.all(|d| d.primary) && h.state.path != \"a)\\\"b\"");
+    }
+}

@@ -1,0 +1,108 @@
+//! The graph of states: nothing unreachable, no dead end that is not declared, no going in circles without a reason.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    build::AnyRule,
+    decision::OnFailure,
+    fault::Faults,
+    ruleset::{Arm, RuleSet, StateKind, Verb},
+};
+
+pub(super) fn check(rules: &RuleSet, any: &[AnyRule], faults: &mut Faults) {
+    unreachable(rules, any, faults);
+    dead_ends(rules, faults);
+    circles(rules, faults);
+}
+
+/// States that an arm can lead to.
+pub(crate) fn targets(arm: &Arm, rules: &RuleSet) -> Vec<usize> {
+    let mut targets = match arm.verb {
+        Verb::Go(to) | Verb::HostGo(to) => vec![to],
+        _ => Vec::new(),
+    };
+    targets.extend(arm.split.as_ref().and_then(|(_, others)| *others));
+    for action in &arm.actions {
+        if let OnFailure::Go(state) = &action.on_failure {
+            targets.extend(rules.by_path.get(state.as_str()));
+        }
+    }
+    targets
+}
+
+fn unreachable(rules: &RuleSet, any: &[AnyRule], faults: &mut Faults) {
+    let mut reached = BTreeSet::new();
+    let mut next = Vec::new();
+    next.extend(rules.by_path.get(rules.initial.as_str()));
+    for (number, state) in rules.states.iter().enumerate() {
+        if state.entry || matches!(state.kind, StateKind::Legacy | StateKind::Deprecated) {
+            next.push(number);
+        }
+    }
+    let of = |arms: &[usize]| {
+        arms.iter().filter_map(|arm| rules.arms.get(*arm)).flat_map(|arm| targets(arm, rules)).collect::<Vec<_>>()
+    };
+    for rule in any {
+        next.extend(of(&rule.arms));
+    }
+    while let Some(number) = next.pop() {
+        if reached.insert(number)
+            && let Some(state) = rules.states.get(number)
+        {
+            next.extend(of(&state.arms));
+        }
+    }
+    for (number, state) in rules.states.iter().enumerate() {
+        if !reached.contains(&number) {
+            let message = format!("no host can get into state `{}`", state.path);
+            let hint = "add an arm that goes there, or say `.entry()` if hosts are put there or `.legacy()` if old ones are left there";
+            faults.hint("unreachable", &state.place, message, hint);
+        }
+    }
+}
+
+fn dead_ends(rules: &RuleSet, faults: &mut Faults) {
+    for state in &rules.states {
+        let leaves = state.arms.iter().filter_map(|arm| rules.arms.get(*arm)).any(|arm| {
+            matches!(arm.verb, Verb::Delete)
+                || targets(arm, rules).iter().any(|to| rules.states.get(*to).is_some_and(|to| to.path != state.path))
+        });
+        if !leaves && matches!(state.kind, StateKind::Normal | StateKind::Legacy) && !state.aside {
+            let message = format!("no arm leaves state `{}`", state.path);
+            let hint = "add one, or say `.terminal()` or `.waits_for_operator()`";
+            faults.hint("dead-end", &state.place, message, hint);
+        }
+    }
+}
+
+/// States that lead from one to the next by arms that always apply.
+fn circles(rules: &RuleSet, faults: &mut Faults) {
+    let step = |number: usize| {
+        let first = rules.states.get(number)?.arms.first().and_then(|arm| rules.arms.get(*arm))?;
+        match first.verb {
+            Verb::Go(to) | Verb::HostGo(to) if first.is_unconditional() => Some((to, first)),
+            _ => None,
+        }
+    };
+    for start in 0..rules.states.len() {
+        let mut seen = vec![start];
+        let mut at = start;
+        while let Some((to, arm)) = step(at) {
+            if to == start {
+                // Told once, at the first state of the circle.
+                if seen.iter().min() == Some(&start) {
+                    let path =
+                        seen.iter().filter_map(|number| rules.states.get(*number)).map(|state| state.path.as_str());
+                    let path = path.collect::<Vec<_>>().join(" -> ");
+                    faults.hint("circle", &arm.place, format!("hosts go round for ever: {path}"), "add a condition");
+                }
+                break;
+            }
+            if seen.contains(&to) {
+                break;
+            }
+            seen.push(to);
+            at = to;
+        }
+    }
+}

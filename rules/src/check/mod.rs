@@ -1,0 +1,22 @@
+//! Faults that only the pack as a whole can show: graph, arms, names that nobody uses.
+
+mod arms;
+mod graph;
+
+use crate::{
+    build::AnyRule,
+    fault::Faults,
+    ruleset::{RuleSet, Verb},
+};
+
+pub(crate) fn check(rules: &RuleSet, any: &[AnyRule], faults: &mut Faults) {
+    graph::check(rules, any, faults);
+    arms::check(rules, any, faults);
+    for (number, gate) in rules.gates.iter().enumerate() {
+        let used = rules.arms.iter().any(|arm| matches!(arm.verb, Verb::Pass { gate, .. } if gate == number));
+        if !used {
+            let message = format!("no state passes gate `{}`", gate.name);
+            faults.hint("unused-gate", &gate.place, message, "remove it, or add `.pass(…)` where it is meant to hold");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Rule set and snapshot to decision: pure, bounded, without allocation until an arm decides.
+//!
+//! Arms are read top to bottom, those of rules for any state first, and the first that applies decides. A guard that
+//! fails counts as a closed gate: the host stays and the failure is its outcome.
+
+mod dpus;
+mod outcome;
+
+use std::sync::Arc;
+
+use crate::{
+    decision::{Action, Decision, Fault, FaultKind},
+    declare::{Selection, Wanted},
+    guard::{Env, Shared, predicate::GuardError},
+    ruleset::{Arm, RuleSet, State, Verb},
+    snapshot::{Dpu, Snapshot},
+    trace::{ArmResult, Decided, Step, Trace},
+};
+
+/// Takes note of the arms that were tried.
+pub(crate) trait Tracer {
+    fn step(&mut self, arm: usize, dpu: Option<usize>, result: ArmResult);
+}
+
+impl Tracer for Trace {
+    fn step(&mut self, arm: usize, dpu: Option<usize>, result: ArmResult) {
+        let arm = u32::try_from(arm).unwrap_or(u32::MAX);
+        self.steps.push(Step { arm, dpu: dpu.and_then(|dpu| u16::try_from(dpu).ok()), result });
+    }
+}
+
+/// Takes note of nothing.
+struct Untraced;
+
+impl Tracer for Untraced {
+    fn step(&mut self, _: usize, _: Option<usize>, _: ArmResult) {}
+}
+
+/// What the arms of a state came to.
+pub(crate) enum Outcome<'r> {
+    /// This arm decides, for the host, or for the DPU it was tried for.
+    Arm(&'r Arm),
+    /// The gate of this arm is closed.
+    Closed(&'r Arm, usize),
+    /// A guard failed, perhaps that of a gate.
+    Failed(GuardError, &'r Arm, Option<usize>),
+    /// No arm applies.
+    Nothing,
+}
+
+impl RuleSet {
+    /// What the rules want done with a host. Pure: the same snapshot gives the same decision.
+    #[must_use]
+    pub fn decide(&self, snapshot: &Snapshot) -> Decided {
+        let mut trace = Trace { steps: Vec::with_capacity(8) };
+        let decision = self.decide_with(snapshot, &mut trace);
+        Decided { decision, trace }
+    }
+
+    /// [`RuleSet::decide`] without the trace.
+    #[must_use]
+    pub fn decision(&self, snapshot: &Snapshot) -> Decision {
+        self.decide_with(snapshot, &mut Untraced)
+    }
+
+    fn decide_with(&self, snapshot: &Snapshot, tracer: &mut impl Tracer) -> Decision {
+        let Some(state) = self.state(&snapshot.state.path) else { return unknown_state(&snapshot.state.path) };
+        let shared = Shared::new();
+        let env = Env::new(snapshot, &self.reports, &shared);
+        let any = self.run(&state.any_arms, &env, None, tracer);
+        if !matches!(any, Outcome::Nothing) {
+            return self.conclude(any, state, &env);
+        }
+        if state.of_dpu {
+            return self.decide_dpus(state, &env, tracer);
+        }
+        let outcome = self.run(&state.arms, &env, None, tracer);
+        self.conclude(outcome, state, &env)
+    }
+
+    /// Reads arms until one decides.
+    fn run<'r>(&'r self, arms: &[usize], env: &Env<'_>, dpu: Option<usize>, tracer: &mut impl Tracer) -> Outcome<'r> {
+        for number in arms {
+            let Some(arm) = self.arms.get(*number) else { continue };
+            match applies(arm, env, dpu.is_some()) {
+                Ok(true) => {}
+                Ok(false) => {
+                    tracer.step(*number, dpu, ArmResult::Skipped);
+                    continue;
+                }
+                Err(error) => {
+                    tracer.step(*number, dpu, ArmResult::Failed);
+                    return Outcome::Failed(error, arm, None);
+                }
+            }
+            let Verb::Pass { gate, .. } = arm.verb else {
+                tracer.step(*number, dpu, if is_stay(&arm.verb) { ArmResult::Blocked } else { ArmResult::Taken });
+                return Outcome::Arm(arm);
+            };
+            match self.gates.get(gate).map(|gate| gate.guard.holds(env)) {
+                Some(Ok(true)) | None => tracer.step(*number, dpu, ArmResult::Passed),
+                Some(Ok(false)) => {
+                    tracer.step(*number, dpu, ArmResult::Blocked);
+                    return Outcome::Closed(arm, gate);
+                }
+                Some(Err(error)) => {
+                    tracer.step(*number, dpu, ArmResult::Failed);
+                    return Outcome::Failed(error, arm, Some(gate));
+                }
+            }
+        }
+        Outcome::Nothing
+    }
+
+    /// The first moment, in seconds from now, at which time alone can change what this state's arms say.
+    pub(crate) fn recheck_after(&self, state: &State, env: &Env<'_>) -> Option<i64> {
+        let arms = state.timed.iter().filter_map(|arm| self.arms.get(*arm));
+        let guards = arms.flat_map(|arm| crate::build::arm_guards(arm, &self.gates));
+        let flips = guards.filter_map(|guard| {
+            if guard.of_dpu {
+                env.host.dpus.iter().filter_map(|dpu| guard.next_flip(&env.with(0, dpu))).min()
+            } else {
+                guard.next_flip(env)
+            }
+        });
+        flips.min()
+    }
+}
+
+fn is_stay(verb: &Verb) -> bool {
+    matches!(verb, Verb::Wait(_) | Verb::Fail(_))
+}
+
+/// The arm's conditions hold, and some DPU fits if the arm chooses DPUs.
+fn applies(arm: &Arm, env: &Env<'_>, dpu_bound: bool) -> Result<bool, GuardError> {
+    for (guard, wanted) in &arm.conditions {
+        if guard.of_dpu && !dpu_bound {
+            return Ok(false);
+        }
+        if guard.holds(env)? != (*wanted == Wanted::Yes) {
+            return Ok(false);
+        }
+    }
+    match &arm.select {
+        None => Ok(true),
+        Some((guard, _)) => {
+            for dpu in &env.host.dpus {
+                if guard.holds(&env.with(0, dpu))? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
+    }
+}
+
+/// The arm's actions, with the DPUs they are for filled in.
+fn actions(arm: &Arm, env: &Env<'_>, dpu: Option<&Dpu>) -> Result<Vec<Action>, GuardError> {
+    if arm.actions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut dpus: Vec<String> = dpu.map(|dpu| dpu.id.clone()).into_iter().collect();
+    if let Some((guard, selection)) = &arm.select {
+        dpus.clear();
+        for dpu in &env.host.dpus {
+            if guard.holds(&env.with(0, dpu))? {
+                dpus.push(dpu.id.clone());
+                if *selection == Selection::First {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(arm.actions.iter().map(|action| Action { dpus: dpus.clone(), ..action.clone() }).collect())
+}
+
+fn unknown_state(path: &crate::StatePath) -> Decision {
+    Decision::Error(Fault {
+        reason: Arc::from(format!("the rules have no state `{path}`")),
+        gate: None,
+        kind: FaultKind::UnknownState,
+        recheck_after: None,
+    })
+}

@@ -1,0 +1,189 @@
+//! What an arm came to, as a decision: moves, waits, counters and notes.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{Outcome, actions};
+use crate::{
+    decision::{Decision, Delete, DpuStep, FailureChange, Fault, FaultKind, Go, Wait},
+    guard::{Env, predicate::GuardError},
+    ruleset::{Arm, Kept, RuleSet, State, Verb},
+    snapshot::Snapshot,
+    state_path::StatePath,
+};
+
+impl RuleSet {
+    /// The decision for a host whose state is its own, or for a whole host in states of DPUs.
+    pub(super) fn conclude(&self, outcome: Outcome<'_>, state: &State, env: &Env<'_>) -> Decision {
+        let concluded = match outcome {
+            Outcome::Arm(arm) => self.carry_out(arm, state, env),
+            Outcome::Closed(arm, gate) => Ok(self.closed(arm, gate, state, env)),
+            Outcome::Failed(error, arm, gate) => Ok(self.failed(&error, arm, gate, state, env)),
+            Outcome::Nothing => Ok(Decision::Wait(self.wait("no rule of this state applies".into(), state, env))),
+        };
+        concluded.unwrap_or_else(|(error, arm)| self.failed(&error, arm, None, state, env))
+    }
+
+    fn carry_out<'r>(&self, arm: &'r Arm, state: &State, env: &Env<'_>) -> Result<Decision, (GuardError, &'r Arm)> {
+        let actions = actions(arm, env, None).map_err(|error| (error, arm))?;
+        Ok(match &arm.verb {
+            Verb::Go(to) | Verb::HostGo(to) => Decision::Go(self.go(arm, *to, actions, env, None)?),
+            Verb::Wait(reason) => {
+                let counters = (!arm.counts.is_empty()).then(|| counted(&env.host.state.counters, &arm.counts));
+                Decision::Wait(Wait { actions, counters, ..self.wait(reason.clone(), state, env) })
+            }
+            Verb::Fail(reason) => Decision::Error(Fault {
+                reason: reason.clone(),
+                gate: None,
+                kind: FaultKind::Declared,
+                recheck_after: self.recheck_after(state, env),
+            }),
+            Verb::Delete => Decision::Delete(Delete { actions }),
+            Verb::Pass { .. } => Decision::Wait(self.wait("".into(), state, env)),
+        })
+    }
+
+    /// A move of the whole host. `cause_of` is the DPU that a failure belongs to, if it is one's.
+    pub(super) fn go<'r>(
+        &self,
+        arm: &'r Arm,
+        to: usize,
+        actions: Vec<crate::Action>,
+        env: &Env<'_>,
+        cause_of: Option<&str>,
+    ) -> Result<Go, (GuardError, &'r Arm)> {
+        let host = env.host;
+        let target = self.states.get(to);
+        let mut go = Go {
+            to: target.map_or_else(StatePath::default, |state| state.path.clone()),
+            actions,
+            dpus: Vec::new(),
+            counters: BTreeMap::new(),
+            notes: BTreeMap::new(),
+            failure: failure(arm, cause_of),
+        };
+        go.counters = counted(&kept(&host.state.counters, &self.counters, &go.to), &arm.counts);
+        go.notes = noted(&kept(&host.state.notes, &self.notes, &go.to), &arm.notes);
+        if target.is_some_and(|state| state.of_dpu) {
+            go.dpus = self.enter_all(arm, &go.to, env).map_err(|error| (error, arm))?;
+            if let Some(least) = self.least_advanced(host, &go.dpus) {
+                go.to = least;
+            }
+        }
+        Ok(go)
+    }
+
+    /// All DPUs enter the target; those that the arm does not mean enter the state of the others.
+    fn enter_all(&self, arm: &Arm, to: &StatePath, env: &Env<'_>) -> Result<Vec<DpuStep>, GuardError> {
+        let mut steps = Vec::new();
+        for dpu in &env.host.dpus {
+            let meant = match &arm.split {
+                Some((guard, _)) => guard.holds(&env.with(0, dpu))?,
+                None => true,
+            };
+            let others = arm.split.as_ref().and_then(|(_, others)| self.states.get((*others)?));
+            let to = if meant { Some(to) } else { others.map(|state| &state.path) };
+            let Some(to) = to else { continue };
+            steps.push(DpuStep {
+                dpu: dpu.id.clone(),
+                to: Some(to.clone()),
+                reason: None,
+                actions: Vec::new(),
+                counters: Some(kept(&dpu.counters, &self.counters, to)),
+                notes: Some(kept(&dpu.notes, &self.notes, to)),
+            });
+        }
+        Ok(steps)
+    }
+
+    /// The least advanced state of the DPUs that take part, after they have moved.
+    pub(super) fn least_advanced(&self, host: &Snapshot, steps: &[DpuStep]) -> Option<StatePath> {
+        let after = host.dpus.iter().map(|dpu| {
+            let step = steps.iter().find(|step| step.dpu == dpu.id).and_then(|step| step.to.as_ref());
+            step.or(dpu.state.as_ref()).unwrap_or(&host.state.path)
+        });
+        let taking_part = after.filter(|path| self.state(path).is_none_or(|state| !state.aside));
+        taking_part.min_by_key(|path| self.by_path.get(path.as_str())).cloned()
+    }
+
+    pub(super) fn wait(&self, reason: Arc<str>, state: &State, env: &Env<'_>) -> Wait {
+        Wait {
+            reason,
+            gate: None,
+            actions: Vec::new(),
+            dpus: Vec::new(),
+            counters: None,
+            recheck_after: self.recheck_after(state, env),
+        }
+    }
+
+    fn closed(&self, arm: &Arm, gate: usize, state: &State, env: &Env<'_>) -> Decision {
+        let Some(gate) = self.gates.get(gate) else { return Decision::Wait(self.wait("".into(), state, env)) };
+        if matches!(arm.verb, Verb::Pass { or_fail: true, .. }) {
+            return Decision::Error(Fault {
+                reason: gate.reason.clone(),
+                gate: Some(gate.name.clone()),
+                kind: FaultKind::Declared,
+                recheck_after: self.recheck_after(state, env),
+            });
+        }
+        Decision::Wait(Wait { gate: Some(gate.name.clone()), ..self.wait(gate.reason.clone(), state, env) })
+    }
+
+    pub(super) fn failed(
+        &self,
+        error: &GuardError,
+        arm: &Arm,
+        gate: Option<usize>,
+        state: &State,
+        env: &Env<'_>,
+    ) -> Decision {
+        let gate = gate.and_then(|gate| self.gates.get(gate));
+        let at = gate.map_or(&arm.place, |gate| &gate.place);
+        Decision::Error(Fault {
+            reason: Arc::from(format!("the guard at {at} failed on host {}: {error}", env.host.id)),
+            gate: gate.map(|gate| gate.name.clone()),
+            kind: FaultKind::Guard,
+            recheck_after: self.recheck_after(state, env),
+        })
+    }
+}
+
+pub(super) fn failure(arm: &Arm, dpu: Option<&str>) -> FailureChange {
+    match &arm.cause {
+        Some(cause) => FailureChange::Set { cause: cause.clone(), dpu: dpu.map(str::to_owned) },
+        None if arm.clears_failure => FailureChange::Clear,
+        None => FailureChange::Keep,
+    }
+}
+
+/// The values that survive a move to a state.
+pub(super) fn kept<T: Clone>(values: &BTreeMap<String, T>, rules: &[Kept], to: &StatePath) -> BTreeMap<String, T> {
+    values
+        .iter()
+        .filter(|(name, _)| {
+            rules.iter().any(|kept| *kept.name == ***name && kept.within.iter().any(|prefix| to.is_within(prefix)))
+        })
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+pub(super) fn counted(counters: &BTreeMap<String, i64>, counts: &[Arc<str>]) -> BTreeMap<String, i64> {
+    let mut counters = counters.clone();
+    for counter in counts {
+        let value = counters.entry(counter.to_string()).or_default();
+        *value = value.saturating_add(1);
+    }
+    counters
+}
+
+pub(super) fn noted(notes: &BTreeMap<String, String>, add: &[(Arc<str>, String)]) -> BTreeMap<String, String> {
+    let mut notes = notes.clone();
+    for (note, value) in add {
+        if value.is_empty() {
+            notes.remove(&**note);
+        } else {
+            notes.insert(note.to_string(), value.clone());
+        }
+    }
+    notes
+}

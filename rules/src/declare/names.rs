@@ -1,0 +1,139 @@
+//! Names: gates, probes, classifications, causes, actions, timeouts, limits, counters, notes.
+
+use rhai::{Array, Dynamic, Engine, FnPtr, Map, NativeCallContext};
+
+use super::{ArgumentType, Collector, Declarations, GateDecl, Named, Use, guard, here, texts, used};
+
+/// The gate that a chain is about.
+#[derive(Clone, Copy)]
+struct GateChain(usize);
+
+/// The counter or note that a chain is about.
+#[derive(Clone, Copy)]
+enum KeptChain {
+    Counter(usize),
+    Note(usize),
+}
+
+pub(super) fn register(collector: &Collector, engine: &mut Engine) {
+    gates(collector, engine);
+    plain(collector, engine);
+    actions(collector, engine);
+    numbers(collector, engine);
+    kept(collector, engine);
+}
+
+fn gates(collector: &Collector, engine: &mut Engine) {
+    engine.register_type_with_name::<GateChain>("gate");
+    let to = collector.clone();
+    engine.register_fn("gate", move |ctx: NativeCallContext, name: &str, closure: FnPtr| {
+        let gate = GateDecl { guard: guard(&ctx, closure), waits: None };
+        let mut to = to.lock();
+        to.gates.push(Named { name: name.into(), place: here(&ctx), value: gate });
+        GateChain(to.gates.len() - 1)
+    });
+    let to = collector.clone();
+    engine.register_fn("waits", move |chain: GateChain, reason: &str| {
+        if let Some(gate) = to.lock().gates.get_mut(chain.0) {
+            gate.value.waits = Some(reason.to_owned());
+        }
+        chain
+    });
+}
+
+fn plain(collector: &Collector, engine: &mut Engine) {
+    type List = fn(&mut Declarations) -> &mut Vec<Use>;
+    let lists: [(&str, List); 3] = [
+        ("probe", |to| &mut to.probes),
+        ("classification", |to| &mut to.classifications),
+        ("failure_cause", |to| &mut to.causes),
+    ];
+    for (verb, list) in lists {
+        let to = collector.clone();
+        engine.register_fn(verb, move |ctx: NativeCallContext, name: &str| {
+            let name = used(&ctx, name);
+            list(&mut to.lock()).push(name);
+        });
+    }
+}
+
+fn actions(collector: &Collector, engine: &mut Engine) {
+    let to = collector.clone();
+    engine.register_fn("action", move |ctx: NativeCallContext, name: &str| {
+        to.lock().actions.push(Named { name: name.into(), place: here(&ctx), value: Vec::new() });
+    });
+    let to = collector.clone();
+    engine.register_fn("action", move |ctx: NativeCallContext, name: &str, types: Map| {
+        let mut to = to.lock();
+        let mut signature = Vec::new();
+        for (argument, kind) in types {
+            let kind = match kind.to_string().as_str() {
+                "bool" => ArgumentType::Bool,
+                "int" => ArgumentType::Int,
+                "text" => ArgumentType::Text,
+                "texts" => ArgumentType::Texts,
+                other => {
+                    to.faults.unknown("type", &here(&ctx), "type", other, ["bool", "int", "text", "texts"]);
+                    continue;
+                }
+            };
+            signature.push((argument.as_str().into(), kind));
+        }
+        to.actions.push(Named { name: name.into(), place: here(&ctx), value: signature });
+    });
+}
+
+fn numbers(collector: &Collector, engine: &mut Engine) {
+    type List = fn(&mut Declarations) -> &mut Vec<Named<i64>>;
+    let lists: [(&str, List); 2] = [("timeout", |to| &mut to.timeouts), ("limit", |to| &mut to.limits)];
+    for (verb, list) in lists {
+        let to = collector.clone();
+        engine.register_fn(verb, move |ctx: NativeCallContext, name: &str, value: i64| {
+            list(&mut to.lock()).push(Named { name: name.into(), place: here(&ctx), value });
+        });
+    }
+    for (unit, seconds) in [("seconds", 1), ("minutes", 60), ("hours", 3600), ("days", 86_400)] {
+        engine.register_fn(unit, move |n: i64| n.saturating_mul(seconds));
+    }
+}
+
+fn kept(collector: &Collector, engine: &mut Engine) {
+    engine.register_type_with_name::<KeptChain>("counter or note");
+    let to = collector.clone();
+    engine.register_fn("counter", move |ctx: NativeCallContext, name: &str| {
+        let mut to = to.lock();
+        to.counters.push(Named { name: name.into(), place: here(&ctx), value: Vec::new() });
+        KeptChain::Counter(to.counters.len() - 1)
+    });
+    let to = collector.clone();
+    engine.register_fn("note", move |ctx: NativeCallContext, name: &str, values: Array| {
+        let mut to = to.lock();
+        let values = texts(values.into()).unwrap_or_else(|| {
+            to.faults.add("type", &here(&ctx), "the values of a note are texts");
+            Vec::new()
+        });
+        to.notes.push(Named { name: name.into(), place: here(&ctx), value: (values, Vec::new()) });
+        KeptChain::Note(to.notes.len() - 1)
+    });
+    let keep = |to: &Collector, ctx: &NativeCallContext, chain: KeptChain, paths: Dynamic| {
+        let mut to = to.lock();
+        let Some(paths) = texts(paths) else {
+            to.faults.add("type", &here(ctx), "`kept_in` takes a state path or a list of them");
+            return chain;
+        };
+        let paths = paths.iter().map(|path| used(ctx, path));
+        match chain {
+            KeptChain::Counter(counter) => to.counters.get_mut(counter).map(|counter| counter.value.extend(paths)),
+            KeptChain::Note(note) => to.notes.get_mut(note).map(|note| note.value.1.extend(paths)),
+        };
+        chain
+    };
+    let to = collector.clone();
+    engine.register_fn("kept_in", move |ctx: NativeCallContext, chain: KeptChain, path: &str| {
+        keep(&to, &ctx, chain, path.into())
+    });
+    let to = collector.clone();
+    engine.register_fn("kept_in", move |ctx: NativeCallContext, chain: KeptChain, paths: Array| {
+        keep(&to, &ctx, chain, paths.into())
+    });
+}

@@ -1,0 +1,126 @@
+//! `state`, `dpu_state`, `any_state` and what they say about themselves.
+
+use rhai::{Array, Dynamic, Engine, FnPtr, NativeCallContext};
+
+use super::{AnyDecl, Block, BlockKind, Collector, Declarations, SlaDecl, StateDecl, guard, here, texts, used};
+use crate::ruleset::StateKind;
+
+/// What a chain of verbs is about: a block, and the arm that was added last.
+#[derive(Clone, Copy)]
+pub(super) struct Chain {
+    pub(super) block: usize,
+    pub(super) arm: Option<usize>,
+}
+
+impl Declarations {
+    fn open(&mut self, block: Block) -> Chain {
+        self.blocks.push(block);
+        Chain { block: self.blocks.len() - 1, arm: None }
+    }
+
+    /// Changes the state that a chain is about; verbs of states make no sense for rules of any state.
+    fn state(&mut self, ctx: &NativeCallContext, chain: Chain, change: impl FnOnce(&mut StateDecl)) -> Chain {
+        match self.blocks.get_mut(chain.block).map(|block| &mut block.kind) {
+            Some(BlockKind::State(state)) => change(state),
+            _ => {
+                let message = format!("`{}` is for states, not for rules of any state", ctx.fn_name());
+                self.faults.add("misplaced-verb", &here(ctx), message);
+            }
+        }
+        chain
+    }
+
+    fn any(&mut self, ctx: &NativeCallContext, chain: Chain, change: impl FnOnce(&mut AnyDecl)) -> Chain {
+        match self.blocks.get_mut(chain.block).map(|block| &mut block.kind) {
+            Some(BlockKind::Any(any)) => change(any),
+            _ => {
+                let message = format!("`{}` is for rules of any state", ctx.fn_name());
+                self.faults.add("misplaced-verb", &here(ctx), message);
+            }
+        }
+        chain
+    }
+}
+
+pub(super) fn register(collector: &Collector, engine: &mut Engine) {
+    engine.register_type_with_name::<Chain>("state");
+    for (verb, of_dpu) in [("state", false), ("dpu_state", true)] {
+        let to = collector.clone();
+        engine.register_fn(verb, move |ctx: NativeCallContext, path: &str| {
+            let kind = BlockKind::State(StateDecl { of_dpu, ..StateDecl::default() });
+            to.lock().open(Block { name: path.into(), place: here(&ctx), kind, arms: Vec::new() })
+        });
+    }
+    let to = collector.clone();
+    engine.register_fn("any_state", move |ctx: NativeCallContext, name: &str| {
+        let kind = BlockKind::Any(AnyDecl::default());
+        to.lock().open(Block { name: name.into(), place: here(&ctx), kind, arms: Vec::new() })
+    });
+    flags(collector, engine);
+    slas(collector, engine);
+    scopes(collector, engine);
+}
+
+fn flags(collector: &Collector, engine: &mut Engine) {
+    type Flag = fn(&mut StateDecl);
+    let flags: [(&str, Flag); 7] = [
+        ("barrier", |state| state.barrier = true),
+        ("aside", |state| state.aside = true),
+        ("entry", |state| state.entry = true),
+        ("terminal", |state| state.kind = StateKind::Terminal),
+        ("waits_for_operator", |state| state.kind = StateKind::WaitsForOperator),
+        ("legacy", |state| state.kind = StateKind::Legacy),
+        ("deprecated", |state| state.kind = StateKind::Deprecated),
+    ];
+    for (verb, flag) in flags {
+        let to = collector.clone();
+        engine.register_fn(verb, move |ctx: NativeCallContext, chain: Chain| to.lock().state(&ctx, chain, flag));
+    }
+}
+
+fn slas(collector: &Collector, engine: &mut Engine) {
+    let to = collector.clone();
+    engine.register_fn("sla", move |ctx: NativeCallContext, chain: Chain, seconds: i64| {
+        to.lock().state(&ctx, chain, |state| state.sla = Some(SlaDecl::Seconds(seconds)))
+    });
+    let to = collector.clone();
+    engine.register_fn("sla", move |ctx: NativeCallContext, chain: Chain, number: FnPtr| {
+        let number = guard(&ctx, number);
+        to.lock().state(&ctx, chain, |state| state.sla = Some(SlaDecl::Number(number)))
+    });
+    let to = collector.clone();
+    engine.register_fn("no_sla", move |ctx: NativeCallContext, chain: Chain| {
+        to.lock().state(&ctx, chain, |state| state.sla = Some(SlaDecl::None))
+    });
+    let to = collector.clone();
+    engine.register_fn("no_sla_while", move |ctx: NativeCallContext, closure: FnPtr| {
+        to.lock().no_sla_while = Some(guard(&ctx, closure));
+    });
+    let to = collector.clone();
+    engine.register_fn("initial", move |ctx: NativeCallContext, path: &str| {
+        let initial = used(&ctx, path);
+        to.lock().initial.push(initial);
+    });
+}
+
+fn scopes(collector: &Collector, engine: &mut Engine) {
+    for (verb, within) in [("within", true), ("except", false)] {
+        let add = move |to: &Collector, ctx: &NativeCallContext, chain: Chain, paths: Dynamic| {
+            let mut to = to.lock();
+            let Some(paths) = texts(paths) else {
+                to.faults.add("type", &here(ctx), format!("`{verb}` takes a state path or a list of them"));
+                return chain;
+            };
+            let paths = paths.iter().map(|path| used(ctx, path)).collect::<Vec<_>>();
+            to.any(ctx, chain, |any| if within { any.within.extend(paths) } else { any.except.extend(paths) })
+        };
+        let to = collector.clone();
+        engine.register_fn(verb, move |ctx: NativeCallContext, chain: Chain, path: &str| {
+            add(&to, &ctx, chain, path.into())
+        });
+        let to = collector.clone();
+        engine.register_fn(verb, move |ctx: NativeCallContext, chain: Chain, paths: Array| {
+            add(&to, &ctx, chain, paths.into())
+        });
+    }
+}

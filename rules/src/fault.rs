@@ -1,0 +1,133 @@
+//! What is wrong with a pack, and where.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use serde::Serialize;
+
+/// A place in a pack.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Place {
+    /// File, relative to the pack's directory.
+    pub file: Arc<str>,
+    /// Line, from 1; 0 for the file as a whole.
+    pub line: usize,
+    /// Column in characters, from 1; 0 for the line as a whole.
+    pub column: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file)?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+        }
+        if self.column > 0 {
+            write!(f, ":{}", self.column)?;
+        }
+        Ok(())
+    }
+}
+
+/// One thing that is wrong with a pack.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct PackFault {
+    /// Where.
+    pub place: Place,
+    /// Which check found it, such as `unknown-fact`.
+    pub check: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for PackFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)?;
+        if let Some(hint) = &self.hint {
+            write!(f, " ({hint})")?;
+        }
+        Ok(())
+    }
+}
+
+/// Everything that is wrong with a pack. The pack is refused as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PackFaults {
+    /// The faults, in order of file and line. Never empty.
+    pub faults: Vec<PackFault>,
+    /// Texts of the pack's files, for drawing the faults in their source.
+    pub sources: BTreeMap<Arc<str>, Arc<str>>,
+}
+
+impl fmt::Display for PackFaults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, fault) in self.faults.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            fault.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for PackFaults {}
+
+/// Collects faults while a pack is checked.
+#[derive(Debug, Default)]
+pub(crate) struct Faults(pub(crate) Vec<PackFault>);
+
+impl Faults {
+    pub(crate) fn add(&mut self, check: &'static str, place: &Place, message: impl Into<String>) -> &mut PackFault {
+        self.0.push(PackFault { place: place.clone(), check, message: message.into(), hint: None });
+        let last = self.0.len() - 1;
+        &mut self.0[last]
+    }
+
+    pub(crate) fn hint(
+        &mut self,
+        check: &'static str,
+        place: &Place,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.add(check, place, message).hint = Some(hint.into());
+    }
+
+    /// A name that nobody declared, with the nearest that somebody did.
+    pub(crate) fn unknown<'a>(
+        &mut self,
+        check: &'static str,
+        place: &Place,
+        what: &str,
+        name: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) {
+        let hint = nearest(name, known).map(|near| format!("did you mean `{near}`?"));
+        self.add(check, place, format!("unknown {what} `{name}`")).hint = hint;
+    }
+}
+
+/// The known name that a misspelt one most likely means.
+pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= 2.max(candidate.len() / 3))
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_one_that_could_be_meant() {
+        let known = ["present", "deletion_requested", "segments_ready"];
+        assert_eq!(nearest("deletion_requestd", known), Some("deletion_requested"));
+        assert_eq!(nearest("presnt", known), Some("present"));
+        assert_eq!(nearest("x", known), None);
+    }
+}

@@ -1,0 +1,346 @@
+//! Guards that stay with rhai, and the types they see there.
+//!
+//! The interpreter and the native predicates are two readers of one dictionary: both take values from the same
+//! getters, so they can differ only in the operators, and a property test holds those together.
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use proto::ConfigVersion;
+use rhai::{AST, Dynamic, Engine, EvalAltResult, FnPtr, NativeCallContext};
+
+use super::{
+    Env, Shared,
+    members::{areas, facts},
+    names::Names,
+    predicate::{Answer, GuardError, Owner, Query, ReportRef, action_age, version_at_least},
+};
+use crate::{
+    health::Reports,
+    limits,
+    snapshot::{ActionStatus, Dpu, Snapshot, Value},
+};
+
+/// A closure of the pack, ready to be called.
+#[derive(Clone)]
+pub(crate) struct Script {
+    pub(crate) closure: FnPtr,
+    pub(crate) ast: Arc<AST>,
+    pub(crate) interpreter: Arc<Interpreter>,
+}
+
+impl std::fmt::Debug for Script {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Script").field(&self.closure.fn_name()).finish()
+    }
+}
+
+impl Script {
+    pub(crate) fn ask(&self, env: &Env<'_>, of_dpu: bool) -> Answer<bool> {
+        let answer = self.call(env, of_dpu)?;
+        answer.as_bool().map_err(|kind| {
+            GuardError::Script(format!("the guard answered with {kind}, not with true or false").into())
+        })
+    }
+
+    pub(crate) fn number(&self, env: &Env<'_>) -> Answer<i64> {
+        let answer = self.call(env, false)?;
+        answer.as_int().map_err(|kind| GuardError::Script(format!("expected a number, found {kind}").into()))
+    }
+
+    fn call(&self, env: &Env<'_>, of_dpu: bool) -> Answer<Dynamic> {
+        let host = env.shared();
+        let engine = &self.interpreter.engine;
+        let called = if of_dpu {
+            let index = env.host.dpus.iter().position(|dpu| std::ptr::eq(dpu, env.dpus[0])).unwrap_or(0);
+            let dpu = DpuValue { host: host.clone(), index };
+            self.closure.call::<Dynamic>(engine, &self.ast, (HostValue(host.clone()), dpu))
+        } else {
+            self.closure.call::<Dynamic>(engine, &self.ast, (HostValue(host.clone()),))
+        };
+        called.map_err(|error| fault(&error))
+    }
+}
+
+fn fault(error: &EvalAltResult) -> GuardError {
+    match error.unwrap_inner() {
+        EvalAltResult::ErrorArithmetic(text, _) if text.contains("zero") => GuardError::DivisionByZero,
+        EvalAltResult::ErrorArithmetic(..) => GuardError::Overflow,
+        inner => GuardError::Script(inner.to_string().into()),
+    }
+}
+
+/// The engine that interpreted guards of one pack share.
+pub(crate) struct Interpreter {
+    engine: Engine,
+}
+
+#[derive(Clone)]
+struct HostValue(Arc<Snapshot>);
+
+#[derive(Clone)]
+struct DpusValue(Arc<Snapshot>);
+
+#[derive(Clone)]
+struct DpuValue {
+    host: Arc<Snapshot>,
+    index: usize,
+}
+
+/// One area of the host; a type of its own for each, so that rhai tells their facts apart.
+#[derive(Clone)]
+struct AreaValue<const AREA: usize>(Arc<Snapshot>);
+
+#[derive(Clone)]
+struct ReportValue {
+    host: Arc<Snapshot>,
+    dpu: Option<usize>,
+    report: usize,
+}
+
+/// A fact that nobody has supplied. Equal to nothing.
+#[derive(Clone, Copy)]
+struct Absent;
+
+fn dynamic(value: Value<'_>) -> Dynamic {
+    match value {
+        Value::Absent => Dynamic::from(Absent),
+        Value::Bool(value) => value.into(),
+        Value::Int(value) => value.into(),
+        Value::Text(text) => text.into(),
+        Value::Version(version) => Dynamic::from(version),
+        Value::Texts(texts) => texts.iter().map(|text| Dynamic::from(text.clone())).collect::<Vec<_>>().into(),
+    }
+}
+
+impl DpuValue {
+    fn dpu(&self) -> Result<&Dpu, Box<EvalAltResult>> {
+        self.host.dpus.get(self.index).ok_or_else(|| "the DPU is gone".into())
+    }
+}
+
+impl Interpreter {
+    pub(crate) fn new(names: &Names, reports: Arc<OnceLock<Weak<Reports>>>) -> Self {
+        let mut engine = limits::sandbox(limits::GUARD_OPERATIONS);
+        host(&mut engine, names);
+        dpu(&mut engine, names);
+        register_areas(&mut engine);
+        optional(&mut engine);
+        values(&mut engine, names);
+        report(&mut engine, reports);
+        records(&mut engine);
+        Self { engine }
+    }
+}
+
+fn host(engine: &mut Engine, names: &Names) {
+    engine
+        .register_type_with_name::<HostValue>("Host")
+        .register_get("dpus", |host: &mut HostValue| DpusValue(host.0.clone()))
+        .register_type_with_name::<DpusValue>("Dpus")
+        .register_fn("len", |dpus: &mut DpusValue| i64::try_from(dpus.0.dpus.len()).unwrap_or(i64::MAX))
+        .register_fn("is_empty", |dpus: &mut DpusValue| dpus.0.dpus.is_empty())
+        .register_fn("any", |ctx: NativeCallContext, dpus: &mut DpusValue, closure: FnPtr| {
+            for index in 0..dpus.0.dpus.len() {
+                if fits(&ctx, dpus, index, &closure)? {
+                    return Ok(true);
+                }
+            }
+            Ok::<_, Box<EvalAltResult>>(false)
+        })
+        .register_fn("all", |ctx: NativeCallContext, dpus: &mut DpusValue, closure: FnPtr| {
+            for index in 0..dpus.0.dpus.len() {
+                if !fits(&ctx, dpus, index, &closure)? {
+                    return Ok(false);
+                }
+            }
+            Ok::<_, Box<EvalAltResult>>(true)
+        })
+        .register_fn("count", |ctx: NativeCallContext, dpus: &mut DpusValue, closure: FnPtr| {
+            let mut count = 0_i64;
+            for index in 0..dpus.0.dpus.len() {
+                count += i64::from(fits(&ctx, dpus, index, &closure)?);
+            }
+            Ok::<_, Box<EvalAltResult>>(count)
+        });
+    for (name, (report, of_dpu)) in &names.reports {
+        let report = *report;
+        if !of_dpu {
+            engine.register_get(name, move |host: &mut HostValue| ReportValue {
+                host: host.0.clone(),
+                dpu: None,
+                report,
+            });
+        }
+    }
+}
+
+fn fits(ctx: &NativeCallContext, dpus: &DpusValue, index: usize, closure: &FnPtr) -> Result<bool, Box<EvalAltResult>> {
+    let dpu = DpuValue { host: dpus.0.clone(), index };
+    closure.call_within_context::<bool>(ctx, (dpu,))
+}
+
+fn dpu(engine: &mut Engine, names: &Names) {
+    engine.register_type_with_name::<DpuValue>("Dpu");
+    for fact in facts("dpu") {
+        engine.register_get(fact.name, |dpu: &mut DpuValue| {
+            Ok::<_, Box<EvalAltResult>>(dynamic((fact.get)(&dpu.host, dpu.dpu()?)))
+        });
+    }
+    for (name, (report, of_dpu)) in &names.reports {
+        let report = *report;
+        if *of_dpu {
+            engine.register_get(name, move |dpu: &mut DpuValue| ReportValue {
+                host: dpu.host.clone(),
+                dpu: Some(dpu.index),
+                report,
+            });
+        }
+    }
+}
+
+macro_rules! each_area {
+    ($engine:ident: $($number:literal)+) => { $( area::<$number>($engine); )+ };
+}
+
+fn register_areas(engine: &mut Engine) {
+    each_area!(engine: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+}
+
+fn area<const AREA: usize>(engine: &mut Engine) {
+    let Some(name) = areas().nth(AREA) else { return };
+    engine
+        .register_type_with_name::<AreaValue<AREA>>(name)
+        .register_get(name, |host: &mut HostValue| AreaValue::<AREA>(host.0.clone()));
+    for fact in facts(name) {
+        engine.register_get(fact.name, |area: &mut AreaValue<AREA>| {
+            static NONE: std::sync::LazyLock<Dpu> = std::sync::LazyLock::new(Dpu::default);
+            dynamic((fact.get)(&area.0, &NONE))
+        });
+    }
+}
+
+/// What absence means has to be said: it has no order, and equals nothing.
+fn optional(engine: &mut Engine) {
+    macro_rules! with {
+        ($($kind:ty)+) => { $(
+            engine
+                .register_get("known", |_: &mut $kind| true)
+                .register_fn("or", |value: &mut $kind, _: $kind| value.clone())
+                .register_fn("or", |_: &mut Absent, default: $kind| default)
+                .register_fn("==", |_: Absent, _: $kind| false)
+                .register_fn("==", |_: $kind, _: Absent| false)
+                .register_fn("!=", |_: Absent, _: $kind| true)
+                .register_fn("!=", |_: $kind, _: Absent| true);
+        )+ };
+    }
+    with!(i64 rhai::ImmutableString ConfigVersion);
+    engine
+        .register_type_with_name::<Absent>("absent fact")
+        .register_get("known", |_: &mut Absent| false)
+        .register_fn("==", |_: Absent, _: Absent| false)
+        .register_fn("!=", |_: Absent, _: Absent| true);
+    for order in ["<", "<=", ">", ">="] {
+        engine
+            .register_fn(order, |_: Absent, _: Dynamic| no_order())
+            .register_fn(order, |_: Dynamic, _: Absent| no_order());
+    }
+}
+
+fn no_order() -> Result<bool, Box<EvalAltResult>> {
+    Err("an absent fact is neither more nor less than anything: use `.or(…)`".into())
+}
+
+fn values(engine: &mut Engine, names: &Names) {
+    let (timeouts, limits) = (names.timeouts.clone(), names.limits.clone());
+    engine
+        .register_type_with_name::<ConfigVersion>("version")
+        .register_fn("==", |a: ConfigVersion, b: ConfigVersion| a == b)
+        .register_fn("!=", |a: ConfigVersion, b: ConfigVersion| a != b)
+        .register_fn("within", |path: &str, prefix: &str| {
+            path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+        .register_fn("version_at_least", version_at_least)
+        .register_fn("seconds", |n: i64| n)
+        .register_fn("minutes", |n: i64| n.saturating_mul(60))
+        .register_fn("hours", |n: i64| n.saturating_mul(3600))
+        .register_fn("days", |n: i64| n.saturating_mul(86_400))
+        .register_fn("timeout", move |name: &str| lookup(&timeouts, "timeout", name))
+        .register_fn("limit", move |name: &str| lookup(&limits, "limit", name));
+}
+
+fn lookup(
+    table: &std::collections::BTreeMap<Arc<str>, i64>,
+    what: &str,
+    name: &str,
+) -> Result<i64, Box<EvalAltResult>> {
+    table.get(name).copied().ok_or_else(|| format!("unknown {what} `{name}`").into())
+}
+
+fn report(engine: &mut Engine, reports: Arc<OnceLock<Weak<Reports>>>) {
+    let ask = move |report: &ReportValue, query: &Query| -> Result<(bool, i64), Box<EvalAltResult>> {
+        let reports = reports.get().and_then(Weak::upgrade).ok_or("reports can be asked only by guards")?;
+        let shared = Shared::from(report.host.clone());
+        let mut env = Env::new(&report.host, &reports, &shared);
+        if let Some(dpu) = report.dpu.and_then(|index| report.host.dpus.get(index)) {
+            env = env.with(0, dpu);
+        }
+        let at = ReportRef { report: report.report, depth: 0 };
+        let answer = reports.ask(at, query, &env).map_err(|error| error.to_string())?;
+        let count = reports.count(at, &env).map_err(|error| error.to_string())?;
+        Ok((answer, i64::try_from(count).unwrap_or(i64::MAX)))
+    };
+    let ask = Arc::new(ask);
+    engine.register_type_with_name::<ReportValue>("health report");
+    let by = ask.clone();
+    engine.register_fn("has_class", move |report: &mut ReportValue, class: &str| {
+        by(report, &Query::Has { probe: None, class: Some(class.into()) }).map(|(has, _)| has)
+    });
+    let by = ask.clone();
+    engine.register_fn("has_probe", move |report: &mut ReportValue, probe: &str| {
+        by(report, &Query::Has { probe: Some(probe.into()), class: None }).map(|(has, _)| has)
+    });
+    let by = ask.clone();
+    engine.register_fn("has_alert", move |report: &mut ReportValue, probe: &str, class: &str| {
+        by(report, &Query::Has { probe: Some(probe.into()), class: Some(class.into()) }).map(|(has, _)| has)
+    });
+    let by = ask.clone();
+    engine.register_get("missing", move |report: &mut ReportValue| {
+        by(report, &Query::Missing).map(|(missing, _)| missing)
+    });
+    engine.register_get("alerts", move |report: &mut ReportValue| ask(report, &Query::Missing).map(|(_, count)| count));
+}
+
+/// Counters, notes and actions.
+fn records(engine: &mut Engine) {
+    macro_rules! of_both {
+        ($($name:literal => |$env:ident, $owner:ident, $key:ident| $value:expr;)+) => { $(
+            engine
+                .register_fn($name, |host: &mut HostValue, $key: &str| {
+                    let (reports, shared) = (Reports::default(), Shared::from(host.0.clone()));
+                    let ($env, $owner) = (Env::new(&host.0, &reports, &shared), Owner::Host);
+                    $value
+                })
+                .register_fn($name, |dpu: &mut DpuValue, $key: &str| {
+                    let (reports, shared) = (Reports::default(), Shared::from(dpu.host.clone()));
+                    let ($env, $owner) = (Env::new(&dpu.host, &reports, &shared).with(0, dpu.dpu()?), Owner::Dpu(0));
+                    $value
+                });
+        )+ };
+    }
+    type Fallible<T> = Result<T, Box<EvalAltResult>>;
+    of_both! {
+        "counter" => |env, owner, name| Fallible::Ok(env.counter(owner, name));
+        "note" => |env, owner, name| Fallible::Ok(env.note(owner, name).to_owned());
+        "tries" => |env, owner, name| Fallible::Ok(env.action(owner, name).map_or(0, |record| record.tries));
+        "done" => |env, owner, name| Fallible::Ok(status(&env, owner, name, ActionStatus::Done));
+        "failed" => |env, owner, name| Fallible::Ok(status(&env, owner, name, ActionStatus::Failed));
+        "running" => |env, owner, name| Fallible::Ok(status(&env, owner, name, ActionStatus::Running));
+        "action_age" => |env, owner, name| Fallible::Ok(
+            env.action(owner, name).map_or(Dynamic::from(Absent), |record| action_age(&env, record).into())
+        );
+    }
+}
+
+fn status(env: &Env<'_>, owner: Owner, name: &str, status: ActionStatus) -> bool {
+    env.action(owner, name).is_some_and(|record| record.status == status)
+}

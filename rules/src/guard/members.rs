@@ -1,0 +1,386 @@
+//! The words of the rule language: what a host, a DPU, a report or a value has to say.
+
+use std::sync::Arc;
+
+use rhai::Position;
+
+use super::{
+    lower::{Lowered, Lowerer, Lowering, Scope, Words},
+    predicate::{BoolExpr, FactRef, IntExpr, Owner, Query, ReportRef, TextExpr},
+};
+use crate::{
+    fault::nearest,
+    snapshot::{AREAS, ActionStatus, Fact, FactType},
+};
+
+/// Areas of the host, in the order of the dictionary.
+pub(super) fn areas() -> impl Iterator<Item = &'static str> {
+    AREAS.iter().filter_map(|facts| facts.first()).map(|fact| fact.area).filter(|area| *area != "dpu")
+}
+
+/// Facts of one area.
+pub(super) fn facts(area: &str) -> impl Iterator<Item = &'static Fact> {
+    AREAS.iter().flat_map(|facts| facts.iter()).filter(move |fact| fact.area == area)
+}
+
+impl Lowerer<'_> {
+    /// `receiver.name`
+    pub(super) fn member(&mut self, receiver: Lowered, name: &str, position: Position) -> Lowered {
+        match receiver {
+            Lowered::Faulty => Lowered::Faulty,
+            Lowered::Host => {
+                if name == "dpus" {
+                    return Lowered::Dpus;
+                }
+                if let Some(area) = areas().find(|area| *area == name) {
+                    return Lowered::Area(area);
+                }
+                match self.names.reports.get(name) {
+                    Some((report, false)) => Lowered::Report(ReportRef { report: *report, depth: 0 }),
+                    _ => {
+                        let names = self.names;
+                        let reports = names.reports.iter().filter(|(_, (_, of_dpu))| !of_dpu).map(|(n, _)| &**n);
+                        let mut known: Vec<&str> = areas().chain(["dpus"]).collect();
+                        known.extend(reports);
+                        self.unknown_fact(position, name, &known)
+                    }
+                }
+            }
+            Lowered::Area(area) => match facts(area).find(|fact| fact.name == name) {
+                Some(fact) => self.fact(fact, 0),
+                None => self.unknown_fact(position, name, &facts(area).map(|fact| fact.name).collect::<Vec<_>>()),
+            },
+            Lowered::Dpu(depth) => {
+                if let Some(fact) = facts("dpu").find(|fact| fact.name == name) {
+                    return self.fact(fact, depth);
+                }
+                match self.names.reports.get(name) {
+                    Some((report, true)) => Lowered::Report(ReportRef { report: *report, depth }),
+                    _ => {
+                        let names = self.names;
+                        let reports = names.reports.iter().filter(|(_, (_, of_dpu))| *of_dpu).map(|(n, _)| &**n);
+                        let mut known: Vec<&str> = facts("dpu").map(|fact| fact.name).collect();
+                        known.extend(reports);
+                        self.unknown_fact(position, name, &known)
+                    }
+                }
+            }
+            Lowered::Maybe(fact) if name == "known" => Lowered::Bool(BoolExpr::Known(fact)),
+            Lowered::Version(fact) if name == "known" => Lowered::Bool(BoolExpr::Known(fact)),
+            Lowered::ActionAge(owner, action) if name == "known" => Lowered::Bool(BoolExpr::Compare(
+                super::predicate::Compare::Greater,
+                Box::new([IntExpr::Tries(owner, action), IntExpr::Const(0)]),
+            )),
+            Lowered::Report(report) if name == "missing" => Lowered::Bool(BoolExpr::Report(report, Query::Missing)),
+            Lowered::Report(report) if name == "alerts" => Lowered::Int(IntExpr::Alerts(report)),
+            Lowered::Int(_) | Lowered::Text(..) | Lowered::Bool(_) if name == "known" => {
+                let place = self.place(position);
+                self.faults.hint("type", &place, "this fact is always known", "leave `.known` out");
+                Lowered::Faulty
+            }
+            other => {
+                let known: &[&str] = match other {
+                    Lowered::Report(_) => &["missing", "alerts"],
+                    Lowered::Maybe(_) | Lowered::Version(_) => &["known"],
+                    _ => &[],
+                };
+                let place = self.place(position);
+                let message = format!("{} has no `{name}`", other.describe());
+                let hint = nearest(name, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+                self.faults.add("unknown-fact", &place, message).hint = hint;
+                Lowered::Faulty
+            }
+        }
+    }
+
+    fn unknown_fact(&mut self, position: Position, name: &str, known: &[&str]) -> Lowered {
+        let place = self.place(position);
+        self.faults.unknown("unknown-fact", &place, "fact", name, known.iter().copied());
+        Lowered::Faulty
+    }
+
+    fn fact(&self, fact: &'static Fact, depth: u8) -> Lowered {
+        let at = FactRef { fact, depth };
+        if fact.optional {
+            return if fact.kind == FactType::Version { Lowered::Version(at) } else { Lowered::Maybe(at) };
+        }
+        match fact.kind {
+            FactType::Bool => Lowered::Bool(BoolExpr::Fact(at)),
+            FactType::Int | FactType::Seconds | FactType::Age => Lowered::Int(IntExpr::Fact(at)),
+            FactType::Text | FactType::Word(_) => Lowered::Text(TextExpr::Fact(at), self.words(fact)),
+            FactType::Version => Lowered::Version(at),
+            FactType::Texts => Lowered::Texts(at),
+        }
+    }
+
+    fn words(&self, fact: &Fact) -> Words {
+        match (fact.kind, fact.area, fact.name) {
+            (FactType::Word(words), ..) => Words::OneOf(words.iter().map(|word| Arc::from(*word)).collect()),
+            (_, "state", "path") | (_, "dpu", "state") => Words::State,
+            (_, "failure", "cause") => Words::OneOf(self.names.causes.keys().cloned().chain([Arc::from("")]).collect()),
+            _ => Words::Any,
+        }
+    }
+
+    /// `receiver.name(arguments)`
+    pub(super) fn method(
+        &mut self,
+        receiver: Lowered,
+        name: &str,
+        mut arguments: Vec<Lowered>,
+        position: Position,
+        scope: &Scope,
+    ) -> Lowering<Lowered> {
+        let only = if arguments.len() == 1 { arguments.pop() } else { None };
+        Ok(match (receiver, name, only) {
+            (Lowered::Faulty, ..) => Lowered::Faulty,
+            (Lowered::Dpus, "any" | "all" | "count", Some(closure)) => {
+                let depth = self.bind(scope, position)?;
+                let body = self.inline(closure, Lowered::Dpu(depth), position)?;
+                let body = Box::new(self.bool(body, position));
+                match name {
+                    "any" => Lowered::Bool(BoolExpr::Any(depth, body)),
+                    "all" => Lowered::Bool(BoolExpr::All(depth, body)),
+                    _ => Lowered::Int(IntExpr::Count(depth, body)),
+                }
+            }
+            (Lowered::Dpus, "is_empty", None) => Lowered::Bool(BoolExpr::NoDpus),
+            (Lowered::Dpus, "len", None) => Lowered::Int(IntExpr::Dpus),
+            (Lowered::Texts(list), "is_empty", None) => Lowered::Bool(BoolExpr::NoTexts(list)),
+            (Lowered::Texts(list), "len", None) => Lowered::Int(IntExpr::Texts(list)),
+            (list @ (Lowered::Texts(_) | Lowered::List(_)), "contains", Some(item)) => {
+                self.contains(list, item, position)
+            }
+            (Lowered::Text(text, _), "is_empty", None) => {
+                Lowered::Bool(BoolExpr::TextEqual(Box::new([text, TextExpr::Const("".into())])))
+            }
+            (Lowered::Text(text, words), "within", Some(prefix)) => {
+                let Some(prefix) = self.literal(prefix, "a state path", position) else { return Ok(Lowered::Faulty) };
+                if matches!(words, Words::State) && !self.is_state_prefix(&prefix) {
+                    let place = self.place(position);
+                    let known = self.names.states.keys().map(|state| &**state).collect::<Vec<_>>();
+                    self.faults.unknown("unknown-state", &place, "state", &prefix, known);
+                }
+                Lowered::Bool(BoolExpr::Within(Box::new(text), prefix))
+            }
+            (Lowered::Text(text, _), "starts_with", Some(prefix)) => match self.text(prefix, position) {
+                Some((prefix, _)) => Lowered::Bool(BoolExpr::StartsWith(Box::new(text), Box::new(prefix))),
+                None => Lowered::Faulty,
+            },
+            (Lowered::Maybe(fact), "or", Some(default)) => match fact.fact.kind {
+                FactType::Text | FactType::Word(_) => match self.text(default, position) {
+                    Some((default, _)) => {
+                        Lowered::Text(TextExpr::FactOr(fact, Box::new(default)), self.words(fact.fact))
+                    }
+                    None => Lowered::Faulty,
+                },
+                _ => Lowered::Int(IntExpr::FactOr(fact, Box::new(self.int(default, position)))),
+            },
+            (Lowered::ActionAge(owner, action), "or", Some(default)) => {
+                Lowered::Int(IntExpr::ActionAgeOr(owner, action, Box::new(self.int(default, position))))
+            }
+            (Lowered::Report(report), "has_class", Some(class)) => {
+                let class = self.class(class, position);
+                Lowered::Bool(BoolExpr::Report(report, Query::Has { probe: None, class }))
+            }
+            (Lowered::Report(report), "has_probe", Some(probe)) => {
+                let probe = self.probe(probe, position);
+                Lowered::Bool(BoolExpr::Report(report, Query::Has { probe, class: None }))
+            }
+            (Lowered::Report(report), "has_alert", None) if arguments.len() == 2 => {
+                let class = arguments.pop().and_then(|class| self.class(class, position));
+                let probe = arguments.pop().and_then(|probe| self.probe(probe, position));
+                Lowered::Bool(BoolExpr::Report(report, Query::Has { probe, class }))
+            }
+            (Lowered::Host, _, Some(argument)) => self.record(Owner::Host, name, argument, position),
+            (Lowered::Dpu(depth), _, Some(argument)) => self.record(Owner::Dpu(depth), name, argument, position),
+            (Lowered::Text(..) | Lowered::Int(_) | Lowered::Bool(_) | Lowered::List(_) | Lowered::Texts(_), ..)
+                if self.is_builtin(name) =>
+            {
+                return self.not_native(position, "a function of rhai");
+            }
+            (other, ..) => self.no_method(&other, name, position),
+        })
+    }
+
+    fn no_method(&mut self, receiver: &Lowered, name: &str, position: Position) -> Lowered {
+        let known: &[&str] = match receiver {
+            Lowered::Host | Lowered::Dpu(_) => &["counter", "note", "done", "failed", "running", "tries", "action_age"],
+            Lowered::Dpus => &["any", "all", "count", "is_empty", "len"],
+            Lowered::Texts(_) | Lowered::List(_) => &["contains", "is_empty", "len"],
+            Lowered::Text(..) => &["within", "starts_with", "is_empty"],
+            Lowered::Maybe(_) | Lowered::ActionAge(..) => &["or"],
+            Lowered::Report(_) => &["has_alert", "has_class", "has_probe"],
+            _ => &[],
+        };
+        let place = self.place(position);
+        let message = format!("{} has no `{name}(…)` with these arguments", receiver.describe());
+        let hint = nearest(name, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+        self.faults.add("unknown-verb", &place, message).hint = hint;
+        Lowered::Faulty
+    }
+
+    /// Counters, notes and actions of the host or a DPU.
+    fn record(&mut self, owner: Owner, name: &str, argument: Lowered, position: Position) -> Lowered {
+        let place = self.place(position);
+        let kind = match name {
+            "counter" => "counter",
+            "note" => "note",
+            "done" | "failed" | "running" | "tries" | "action_age" => "action",
+            _ => {
+                return self.no_method(
+                    &if owner == Owner::Host { Lowered::Host } else { Lowered::Dpu(0) },
+                    name,
+                    position,
+                );
+            }
+        };
+        let Some(of) = self.literal(argument, kind, position) else { return Lowered::Faulty };
+        let names = self.names;
+        let known: Vec<&str> = match kind {
+            "counter" => names.counters.keys().map(|name| &**name).collect(),
+            "note" => names.notes.keys().map(|name| &**name).collect(),
+            _ => names.actions.keys().map(|name| &**name).collect(),
+        };
+        if !known.contains(&&*of) {
+            self.faults.unknown(unknown(kind), &place, kind, &of, known);
+            return Lowered::Faulty;
+        }
+        match name {
+            "counter" => Lowered::Int(IntExpr::Counter(owner, of)),
+            "note" => {
+                let mut words = names.notes.get(&of).cloned().unwrap_or_default();
+                words.push("".into());
+                Lowered::Text(TextExpr::Note(owner, of), Words::OneOf(words))
+            }
+            "done" => Lowered::Bool(BoolExpr::Action(owner, of, ActionStatus::Done)),
+            "failed" => Lowered::Bool(BoolExpr::Action(owner, of, ActionStatus::Failed)),
+            "running" => Lowered::Bool(BoolExpr::Action(owner, of, ActionStatus::Running)),
+            "tries" => Lowered::Int(IntExpr::Tries(owner, of)),
+            _ => Lowered::ActionAge(owner, of),
+        }
+    }
+
+    fn probe(&mut self, probe: Lowered, position: Position) -> Option<Arc<str>> {
+        let probe = self.literal(probe, "a probe id", position)?;
+        if !self.names.probes.contains_key(&probe) {
+            let place = self.place(position);
+            let known = self.names.probes.keys().map(|name| &**name).collect::<Vec<_>>();
+            self.faults.unknown("unknown-probe", &place, "probe", &probe, known);
+        }
+        Some(probe)
+    }
+
+    fn class(&mut self, class: Lowered, position: Position) -> Option<Arc<str>> {
+        let class = self.literal(class, "a classification", position)?;
+        if !self.names.classifications.contains_key(&class) {
+            let place = self.place(position);
+            let known = self.names.classifications.keys().map(|name| &**name).collect::<Vec<_>>();
+            self.faults.unknown("unknown-classification", &place, "classification", &class, known);
+        }
+        Some(class)
+    }
+
+    fn is_state_prefix(&self, prefix: &str) -> bool {
+        self.names
+            .states
+            .keys()
+            .any(|state| state.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    }
+
+    fn literal(&mut self, lowered: Lowered, what: &str, position: Position) -> Option<Arc<str>> {
+        match self.text(lowered, position)? {
+            (TextExpr::Const(text), _) => Some(text),
+            _ => {
+                let place = self.place(position);
+                self.faults.add("type", &place, format!("{what} has to be written out, so that it can be checked"));
+                None
+            }
+        }
+    }
+
+    /// `name(arguments)`
+    pub(super) fn function(
+        &mut self,
+        name: &str,
+        mut arguments: Vec<(Lowered, Position)>,
+        position: Position,
+    ) -> Lowering<Lowered> {
+        if arguments.iter().any(|(argument, _)| matches!(argument, Lowered::Faulty)) {
+            return Ok(Lowered::Faulty);
+        }
+        let unit = match name {
+            "seconds" => Some(1),
+            "minutes" => Some(60),
+            "hours" => Some(3600),
+            "days" => Some(86_400),
+            _ => None,
+        };
+        if let (Some(unit), [_]) = (unit, arguments.as_slice())
+            && let Some((number, at)) = arguments.pop()
+        {
+            let number = self.int(number, at);
+            return Ok(Lowered::Int(match number {
+                IntExpr::Const(number) => IntExpr::Const(number.saturating_mul(unit)),
+                number => IntExpr::Multiply(Box::new([number, IntExpr::Const(unit)])),
+            }));
+        }
+        match (name, arguments.len()) {
+            ("timeout" | "limit", 1) => {
+                let Some((of, at)) = arguments.pop() else { return Ok(Lowered::Faulty) };
+                let Some(of) = self.literal(of, name, at) else { return Ok(Lowered::Faulty) };
+                let table = if name == "timeout" { &self.names.timeouts } else { &self.names.limits };
+                match table.get(&of) {
+                    Some(value) => Ok(Lowered::Int(IntExpr::Const(*value))),
+                    None => {
+                        let place = self.place(at);
+                        let known = table.keys().map(|name| &**name).collect::<Vec<_>>();
+                        self.faults.unknown(unknown(name), &place, name, &of, known);
+                        Ok(Lowered::Faulty)
+                    }
+                }
+            }
+            ("version_at_least", 2) => {
+                let mut texts = Vec::new();
+                for (argument, at) in arguments {
+                    texts.extend(self.text(argument, at).map(|(text, _)| text));
+                }
+                Ok(match <[TextExpr; 2]>::try_from(texts) {
+                    Ok(texts) => Lowered::Bool(BoolExpr::VersionAtLeast(Box::new(texts))),
+                    Err(_) => Lowered::Faulty,
+                })
+            }
+            ("contains", 2) => {
+                let (Some((item, _)), Some((list, _))) = (arguments.pop(), arguments.pop()) else {
+                    return Ok(Lowered::Faulty);
+                };
+                Ok(self.contains(list, item, position))
+            }
+            _ => match self.functions.find(name, arguments.len()).cloned() {
+                Some(function) => {
+                    let values = arguments.into_iter().map(|(value, _)| value);
+                    let scope = function.params.iter().cloned().zip(values).collect();
+                    self.descend(&function, &scope, position)
+                }
+                None if self.is_builtin(name) => self.not_native(position, "a function of rhai"),
+                None => {
+                    let place = self.place(position);
+                    let own = ["timeout", "limit", "seconds", "minutes", "hours", "days", "version_at_least"];
+                    let known = self.functions.named().chain(own).collect::<Vec<_>>();
+                    self.faults.unknown("unknown-verb", &place, "function", name, known);
+                    Ok(Lowered::Faulty)
+                }
+            },
+        }
+    }
+}
+
+fn unknown(kind: &str) -> &'static str {
+    match kind {
+        "counter" => "unknown-counter",
+        "note" => "unknown-note",
+        "action" => "unknown-action",
+        "timeout" => "unknown-timeout",
+        _ => "unknown-limit",
+    }
+}

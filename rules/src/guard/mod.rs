@@ -1,0 +1,132 @@
+//! Guards: what they are after loading, and how they are asked.
+
+pub(crate) mod blame;
+pub(crate) mod clock;
+pub(crate) mod interpret;
+pub(crate) mod lower;
+mod members;
+pub(crate) mod names;
+pub(crate) mod predicate;
+pub(crate) mod reads;
+
+use std::{
+    cell::OnceCell,
+    sync::{Arc, LazyLock},
+};
+
+use crate::{
+    fault::Place,
+    health::Reports,
+    snapshot::{ActionRecord, Dpu, Snapshot},
+};
+use interpret::Script;
+use predicate::{Answer, BoolExpr, IntExpr, Owner};
+use reads::Reads;
+
+/// A question about a host, or about a host and one of its DPUs.
+#[derive(Debug, Clone)]
+pub(crate) struct Guard {
+    pub(crate) place: Place,
+    /// Source text, white space reduced.
+    pub(crate) text: Arc<str>,
+    /// It takes a DPU as its second parameter.
+    pub(crate) of_dpu: bool,
+    pub(crate) body: Body<BoolExpr>,
+    /// The same guard for the interpreter: what is lowered is held against it by tests.
+    pub(crate) script: Script,
+    pub(crate) reads: Reads,
+}
+
+/// A number about a host: the time limit of a state.
+#[derive(Debug, Clone)]
+pub(crate) struct Number {
+    pub(crate) body: Body<IntExpr>,
+    pub(crate) script: Option<Script>,
+    pub(crate) reads: Reads,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Body<T> {
+    Native(T),
+    Script,
+}
+
+impl Guard {
+    pub(crate) fn holds(&self, env: &Env<'_>) -> Answer<bool> {
+        match &self.body {
+            Body::Native(expr) => expr.eval(env),
+            Body::Script => self.script.ask(env, self.of_dpu),
+        }
+    }
+
+    pub(crate) fn is_native(&self) -> bool {
+        matches!(self.body, Body::Native(_))
+    }
+}
+
+impl Number {
+    pub(crate) fn value(&self, env: &Env<'_>) -> Answer<i64> {
+        match (&self.body, &self.script) {
+            (Body::Native(expr), _) => expr.eval(env),
+            (Body::Script, Some(script)) => script.number(env),
+            (Body::Script, None) => Ok(0),
+        }
+    }
+}
+
+/// DPUs that can be bound at once: the guard's own and one in each nested `any`, `all` or `count`.
+pub(crate) const DEPTH: usize = 3;
+
+static NO_DPU: LazyLock<Dpu> = LazyLock::new(Dpu::default);
+
+/// What a guard is asked about.
+#[derive(Clone, Copy)]
+pub(crate) struct Env<'a> {
+    pub(crate) host: &'a Snapshot,
+    pub(crate) dpus: [&'a Dpu; DEPTH],
+    pub(crate) reports: &'a Reports,
+    shared: &'a Shared,
+}
+
+/// The snapshot as the interpreter needs it, made when the first interpreted guard asks.
+pub(crate) type Shared = OnceCell<Arc<Snapshot>>;
+
+impl<'a> Env<'a> {
+    pub(crate) fn new(host: &'a Snapshot, reports: &'a Reports, shared: &'a Shared) -> Self {
+        let none: &'a Dpu = &NO_DPU;
+        Self { host, dpus: [none; DEPTH], reports, shared }
+    }
+
+    pub(crate) fn shared(&self) -> &'a Arc<Snapshot> {
+        self.shared.get_or_init(|| Arc::new(self.host.clone()))
+    }
+
+    pub(crate) fn with(&self, depth: u8, dpu: &'a Dpu) -> Self {
+        let mut bound = *self;
+        bound.dpus[depth as usize] = dpu;
+        bound
+    }
+
+    pub(crate) fn action(&self, owner: Owner, name: &str) -> Option<&'a ActionRecord> {
+        match owner {
+            Owner::Host => self.host.state.actions.get(name),
+            Owner::Dpu(depth) => self.dpus[depth as usize].actions.get(name),
+        }
+    }
+
+    pub(crate) fn counter(&self, owner: Owner, name: &str) -> i64 {
+        let counters = match owner {
+            Owner::Host => &self.host.state.counters,
+            Owner::Dpu(depth) => &self.dpus[depth as usize].counters,
+        };
+        counters.get(name).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn note(&self, owner: Owner, name: &str) -> &'a str {
+        let notes = match owner {
+            Owner::Host => &self.host.state.notes,
+            Owner::Dpu(depth) => &self.dpus[depth as usize].notes,
+        };
+        notes.get(name).map_or("", String::as_str)
+    }
+}

@@ -1,0 +1,89 @@
+//! The names that guards may use besides facts: what the pack declares.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use rhai::{AST, ASTNode, Module, ScriptFuncDef, Stmt};
+
+/// Names that the pack declares, as guards see them.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    pub(crate) states: BTreeMap<Arc<str>, usize>,
+    pub(crate) gates: BTreeMap<Arc<str>, usize>,
+    pub(crate) probes: BTreeMap<Arc<str>, usize>,
+    pub(crate) classifications: BTreeMap<Arc<str>, usize>,
+    pub(crate) causes: BTreeMap<Arc<str>, usize>,
+    pub(crate) actions: BTreeMap<Arc<str>, usize>,
+    pub(crate) counters: BTreeMap<Arc<str>, usize>,
+    /// Notes with the values they can have.
+    pub(crate) notes: BTreeMap<Arc<str>, Vec<Arc<str>>>,
+    /// Seconds.
+    pub(crate) timeouts: BTreeMap<Arc<str>, i64>,
+    pub(crate) limits: BTreeMap<Arc<str>, i64>,
+    /// Reports: their number, and whether they are of a DPU.
+    pub(crate) reports: BTreeMap<Arc<str>, (usize, bool)>,
+}
+
+/// The script functions of a pack: closures by their made-up name, and those that have a name of their own.
+#[derive(Default)]
+pub(crate) struct Functions {
+    by_name: HashMap<(String, usize), Function>,
+}
+
+/// One function: its parameters and the statements of its body.
+#[derive(Clone)]
+pub(crate) struct Function {
+    pub(crate) params: Arc<[String]>,
+    pub(crate) body: Arc<[Stmt]>,
+    pub(crate) file: Arc<str>,
+}
+
+impl Functions {
+    /// Adds a file's functions; gives back the names that another file has as well.
+    pub(crate) fn add(&mut self, file: &Arc<str>, ast: &AST) -> Vec<String> {
+        let mut twice = Vec::new();
+        for definition in ast.iter_fn_def() {
+            let key = (definition.name.to_string(), definition.params.len());
+            let own = !definition.name.starts_with("anon$");
+            let function = Function {
+                params: definition.params.iter().map(ToString::to_string).collect(),
+                body: body(definition),
+                file: file.clone(),
+            };
+            if self.by_name.insert(key, function).is_some() && own {
+                twice.push(definition.name.to_string());
+            }
+        }
+        twice
+    }
+
+    pub(crate) fn find(&self, name: &str, parameters: usize) -> Option<&Function> {
+        self.by_name.get(&(name.to_owned(), parameters))
+    }
+
+    /// The closure behind a function pointer, whatever its number of parameters.
+    pub(crate) fn closure(&self, name: &str) -> Option<&Function> {
+        (0..=8).find_map(|parameters| self.find(name, parameters))
+    }
+
+    pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(|(name, _)| name.as_str()).filter(|name| !name.starts_with("anon$"))
+    }
+}
+
+/// The statements of a function. Its body is public in rhai, the type of the body is not: a tree that holds nothing but
+/// the function is walked instead.
+fn body(definition: &Arc<ScriptFuncDef>) -> Arc<[Stmt]> {
+    let mut alone = Module::new();
+    alone.set_script_fn(definition.clone());
+    let mut statements = Vec::new();
+    AST::new_from_module(alone).walk(&mut |path| {
+        if let [ASTNode::Stmt(statement)] = path {
+            statements.push((*statement).clone());
+        }
+        true
+    });
+    statements.into()
+}

@@ -1,0 +1,367 @@
+//! Guards after lowering: typed trees over facts, evaluated without allocation and without rhai.
+
+use std::sync::Arc;
+
+use proto::ConfigVersion;
+
+use super::Env;
+use crate::snapshot::{ActionRecord, ActionStatus, Fact, Value};
+
+/// Why a guard has no answer. Its gate counts as closed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum GuardError {
+    #[error("a number left the range of 64 bits")]
+    Overflow,
+    #[error("division by zero")]
+    DivisionByZero,
+    #[error("{0}")]
+    Script(Box<str>),
+}
+
+pub(crate) type Answer<T> = Result<T, GuardError>;
+
+/// A fact, of the host or of the DPU bound at `depth`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FactRef {
+    pub(crate) fact: &'static Fact,
+    pub(crate) depth: u8,
+}
+
+impl FactRef {
+    #[inline]
+    pub(crate) fn value<'a>(&self, env: &Env<'a>) -> Value<'a> {
+        (self.fact.get)(env.host, env.dpus[self.depth as usize])
+    }
+
+    pub(crate) fn is_of_dpu(&self) -> bool {
+        self.fact.area == "dpu"
+    }
+}
+
+/// Whose counters, notes and actions are meant: the host's, or those of the DPU bound at a depth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Host,
+    Dpu(u8),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum BoolExpr {
+    Const(bool),
+    Fact(FactRef),
+    Known(FactRef),
+    Not(Box<BoolExpr>),
+    And(Box<[BoolExpr]>),
+    Or(Box<[BoolExpr]>),
+    If(Box<[BoolExpr; 3]>),
+    Same(Box<[BoolExpr; 2]>),
+    Compare(Compare, Box<[IntExpr; 2]>),
+    TextEqual(Box<[TextExpr; 2]>),
+    /// Absent equals nothing, not even absent.
+    MaybeEqual(Box<[MaybeExpr; 2]>),
+    OneOf(Box<TextExpr>, Box<[Arc<str>]>),
+    OneOfInts(Box<IntExpr>, Box<[i64]>),
+    Contains(FactRef, Box<TextExpr>),
+    Within(Box<TextExpr>, Arc<str>),
+    StartsWith(Box<TextExpr>, Box<TextExpr>),
+    NoTexts(FactRef),
+    NoDpus,
+    VersionAtLeast(Box<[TextExpr; 2]>),
+    /// Some DPU, bound at `depth`, fits.
+    Any(u8, Box<BoolExpr>),
+    /// Every DPU, bound at `depth`, fits.
+    All(u8, Box<BoolExpr>),
+    Report(ReportRef, Query),
+    Action(Owner, Arc<str>, ActionStatus),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Compare {
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum IntExpr {
+    Const(i64),
+    Fact(FactRef),
+    FactOr(FactRef, Box<IntExpr>),
+    Add(Box<[IntExpr; 2]>),
+    Subtract(Box<[IntExpr; 2]>),
+    Multiply(Box<[IntExpr; 2]>),
+    Divide(Box<[IntExpr; 2]>),
+    Remainder(Box<[IntExpr; 2]>),
+    Negate(Box<IntExpr>),
+    If(Box<BoolExpr>, Box<[IntExpr; 2]>),
+    Count(u8, Box<BoolExpr>),
+    Dpus,
+    Texts(FactRef),
+    Counter(Owner, Arc<str>),
+    Tries(Owner, Arc<str>),
+    ActionAgeOr(Owner, Arc<str>, Box<IntExpr>),
+    Alerts(ReportRef),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum TextExpr {
+    Const(Arc<str>),
+    Fact(FactRef),
+    FactOr(FactRef, Box<TextExpr>),
+    If(Box<BoolExpr>, Box<[TextExpr; 2]>),
+    Note(Owner, Arc<str>),
+}
+
+/// A value that can be absent, for comparison.
+#[derive(Debug, Clone)]
+pub(crate) enum MaybeExpr {
+    Fact(FactRef),
+    Int(IntExpr),
+    Text(TextExpr),
+    Version(ConfigVersion),
+}
+
+/// A health report of the pack, of the host or of the DPU bound at a depth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ReportRef {
+    pub(crate) report: usize,
+    pub(crate) depth: u8,
+}
+
+/// What is asked of a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Query {
+    /// An alert of this probe, if given, with this classification, if given.
+    Has { probe: Option<Arc<str>>, class: Option<Arc<str>> },
+    /// None of the stored reports behind it is there.
+    Missing,
+}
+
+impl BoolExpr {
+    pub(crate) fn eval(&self, env: &Env<'_>) -> Answer<bool> {
+        Ok(match self {
+            Self::Const(value) => *value,
+            Self::Fact(fact) => matches!(fact.value(env), Value::Bool(true)),
+            Self::Known(fact) => fact.value(env) != Value::Absent,
+            Self::Not(inner) => !inner.eval(env)?,
+            Self::And(parts) => {
+                for part in parts {
+                    if !part.eval(env)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            Self::Or(parts) => {
+                for part in parts {
+                    if part.eval(env)? {
+                        return Ok(true);
+                    }
+                }
+                false
+            }
+            Self::If(parts) => {
+                let [condition, then, otherwise] = &**parts;
+                if condition.eval(env)? { then.eval(env)? } else { otherwise.eval(env)? }
+            }
+            Self::Same(sides) => sides[0].eval(env)? == sides[1].eval(env)?,
+            Self::Compare(compare, sides) => compare.holds(sides[0].eval(env)?, sides[1].eval(env)?),
+            Self::TextEqual(sides) => sides[0].eval(env)? == sides[1].eval(env)?,
+            Self::MaybeEqual(sides) => {
+                let (left, right) = (sides[0].eval(env)?, sides[1].eval(env)?);
+                left != Value::Absent && left == right
+            }
+            Self::OneOf(text, words) => {
+                let text = text.eval(env)?;
+                words.iter().any(|word| **word == *text)
+            }
+            Self::OneOfInts(number, numbers) => numbers.contains(&number.eval(env)?),
+            Self::Contains(list, text) => {
+                let text = text.eval(env)?;
+                list.texts(env).iter().any(|candidate| candidate == text)
+            }
+            Self::Within(text, prefix) => {
+                let text = text.eval(env)?;
+                text.strip_prefix(&**prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            }
+            Self::StartsWith(text, prefix) => text.eval(env)?.starts_with(prefix.eval(env)?),
+            Self::NoTexts(list) => list.texts(env).is_empty(),
+            Self::NoDpus => env.host.dpus.is_empty(),
+            Self::VersionAtLeast(sides) => version_at_least(sides[0].eval(env)?, sides[1].eval(env)?),
+            Self::Any(depth, body) => {
+                for dpu in &env.host.dpus {
+                    if body.eval(&env.with(*depth, dpu))? {
+                        return Ok(true);
+                    }
+                }
+                false
+            }
+            Self::All(depth, body) => {
+                for dpu in &env.host.dpus {
+                    if !body.eval(&env.with(*depth, dpu))? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            Self::Report(report, query) => env.reports.ask(*report, query, env)?,
+            Self::Action(owner, name, status) => {
+                env.action(*owner, name).is_some_and(|record| record.status == *status)
+            }
+        })
+    }
+}
+
+impl Compare {
+    fn holds(self, left: i64, right: i64) -> bool {
+        match self {
+            Self::Equal => left == right,
+            Self::NotEqual => left != right,
+            Self::Less => left < right,
+            Self::LessEqual => left <= right,
+            Self::Greater => left > right,
+            Self::GreaterEqual => left >= right,
+        }
+    }
+}
+
+impl IntExpr {
+    pub(crate) fn eval(&self, env: &Env<'_>) -> Answer<i64> {
+        let both = |sides: &[IntExpr; 2]| Ok((sides[0].eval(env)?, sides[1].eval(env)?));
+        match self {
+            Self::Const(value) => Ok(*value),
+            Self::Fact(fact) => match fact.value(env) {
+                Value::Int(value) => Ok(value),
+                _ => Ok(0),
+            },
+            Self::FactOr(fact, default) => match fact.value(env) {
+                Value::Int(value) => Ok(value),
+                _ => default.eval(env),
+            },
+            Self::Add(sides) => both(sides).and_then(|(a, b)| a.checked_add(b).ok_or(GuardError::Overflow)),
+            Self::Subtract(sides) => both(sides).and_then(|(a, b)| a.checked_sub(b).ok_or(GuardError::Overflow)),
+            Self::Multiply(sides) => both(sides).and_then(|(a, b)| a.checked_mul(b).ok_or(GuardError::Overflow)),
+            Self::Divide(sides) => both(sides).and_then(|(a, b)| match b {
+                0 => Err(GuardError::DivisionByZero),
+                _ => a.checked_div(b).ok_or(GuardError::Overflow),
+            }),
+            Self::Remainder(sides) => both(sides).and_then(|(a, b)| match b {
+                0 => Err(GuardError::DivisionByZero),
+                _ => a.checked_rem(b).ok_or(GuardError::Overflow),
+            }),
+            Self::Negate(inner) => inner.eval(env)?.checked_neg().ok_or(GuardError::Overflow),
+            Self::If(condition, sides) => {
+                if condition.eval(env)? {
+                    sides[0].eval(env)
+                } else {
+                    sides[1].eval(env)
+                }
+            }
+            Self::Count(depth, body) => {
+                let mut count = 0;
+                for dpu in &env.host.dpus {
+                    count += i64::from(body.eval(&env.with(*depth, dpu))?);
+                }
+                Ok(count)
+            }
+            Self::Dpus => Ok(length(env.host.dpus.len())),
+            Self::Texts(list) => Ok(length(list.texts(env).len())),
+            Self::Counter(owner, name) => Ok(env.counter(*owner, name)),
+            Self::Tries(owner, name) => Ok(env.action(*owner, name).map_or(0, |record| record.tries)),
+            Self::ActionAgeOr(owner, name, default) => match env.action(*owner, name) {
+                Some(record) => Ok(action_age(env, record)),
+                None => default.eval(env),
+            },
+            Self::Alerts(report) => env.reports.count(*report, env).map(length),
+        }
+    }
+}
+
+/// Seconds since an action's last try.
+pub(crate) fn action_age(env: &Env<'_>, record: &ActionRecord) -> i64 {
+    i64::try_from(env.host.now.saturating_sub(record.at) / 1_000_000).unwrap_or(i64::MAX)
+}
+
+fn length(length: usize) -> i64 {
+    i64::try_from(length).unwrap_or(i64::MAX)
+}
+
+impl TextExpr {
+    pub(crate) fn eval<'a>(&'a self, env: &Env<'a>) -> Answer<&'a str> {
+        match self {
+            Self::Const(text) => Ok(text),
+            Self::Fact(fact) => match fact.value(env) {
+                Value::Text(text) => Ok(text),
+                _ => Ok(""),
+            },
+            Self::FactOr(fact, default) => match fact.value(env) {
+                Value::Text(text) => Ok(text),
+                _ => default.eval(env),
+            },
+            Self::If(condition, sides) => {
+                if condition.eval(env)? {
+                    sides[0].eval(env)
+                } else {
+                    sides[1].eval(env)
+                }
+            }
+            Self::Note(owner, name) => Ok(env.note(*owner, name)),
+        }
+    }
+}
+
+impl MaybeExpr {
+    pub(crate) fn eval<'a>(&'a self, env: &Env<'a>) -> Answer<Value<'a>> {
+        Ok(match self {
+            Self::Fact(fact) => fact.value(env),
+            Self::Int(number) => Value::Int(number.eval(env)?),
+            Self::Text(text) => Value::Text(text.eval(env)?),
+            Self::Version(version) => Value::Version(*version),
+        })
+    }
+}
+
+impl FactRef {
+    pub(crate) fn texts<'a>(&self, env: &Env<'a>) -> &'a [String] {
+        match self.value(env) {
+            Value::Texts(texts) => texts,
+            _ => &[],
+        }
+    }
+}
+
+/// Compares dotted versions such as `24.10` and `BF-24.04-5` number by number; text that is no number counts as none.
+pub(crate) fn version_at_least(version: &str, least: &str) -> bool {
+    let numbers = |text: &str| -> Vec<u64> {
+        text.split(|c: char| !c.is_ascii_digit())
+            .filter(|part| !part.is_empty())
+            .map_while(|n| n.parse().ok())
+            .collect()
+    };
+    let (version, least) = (numbers(version), numbers(least));
+    !version.is_empty() && version >= least
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_compare_by_number() {
+        for (version, least, holds) in [
+            ("24.10", "24.10", true),
+            ("24.10.1", "24.10", true),
+            ("24.9", "24.10", false),
+            ("BF-24.10-24", "24.10", true),
+            ("BF-24.04-5", "24.10", false),
+            ("25", "24.10", true),
+            ("", "24.10", false),
+            ("unknown", "24.10", false),
+        ] {
+            assert_eq!(version_at_least(version, least), holds, "{version} >= {least}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! A directory of scripts becomes a rule set: read, run once, resolve, check.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt::Write as _,
+    fs, io,
+    path::Path,
+    sync::Arc,
+};
+
+use rhai::{AST, Engine, EvalAltResult, ParseError, Scope, Token};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    build,
+    declare::{Collector, place},
+    fault::{Faults, PackFaults, Place, nearest},
+    guard::names::Functions,
+    limits,
+    ruleset::RuleSet,
+};
+
+/// What a site sets differently from the pack, and what it can do.
+#[derive(Debug, Clone, Default)]
+pub struct LoadOptions {
+    /// Named times in seconds that replace the pack's.
+    pub timeouts: BTreeMap<String, i64>,
+    /// Named limits that replace the pack's.
+    pub limits: BTreeMap<String, i64>,
+    /// The actions that the controller can carry out; none to take the pack's word for it.
+    pub known_actions: Option<Vec<String>>,
+}
+
+/// Loads and checks the pack in a directory: all `*.rhai` files directly in it.
+///
+/// # Errors
+/// Everything that is wrong with the pack, or that it could not be read.
+pub fn load_pack(directory: &Path) -> Result<RuleSet, PackFaults> {
+    load_pack_with(directory, &LoadOptions::default())
+}
+
+/// [`load_pack`] with a site's settings.
+///
+/// # Errors
+/// Everything that is wrong with the pack, or that it could not be read.
+pub fn load_pack_with(directory: &Path, options: &LoadOptions) -> Result<RuleSet, PackFaults> {
+    let files = read(directory).map_err(|error| {
+        let place = Place { file: directory.display().to_string().into(), line: 0, column: 0 };
+        let mut faults = Faults::default();
+        faults.add("unreadable", &place, format!("cannot read the pack: {error}"));
+        PackFaults { faults: faults.0, sources: BTreeMap::new() }
+    })?;
+    load_files(files, options)
+}
+
+fn read(directory: &Path) -> io::Result<Vec<(String, String)>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+        if path.extension().is_none_or(|extension| extension != "rhai") {
+            continue;
+        }
+        let too_large = fs::metadata(&path)?.len() > limits::FILE_BYTES;
+        if too_large || files.len() >= limits::FILES {
+            let what = format!("{name}: more than {} bytes, or more than {} files", limits::FILE_BYTES, limits::FILES);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
+        files.push((name, fs::read_to_string(&path)?));
+    }
+    Ok(files)
+}
+
+/// Loads and checks a pack from the names and texts of its files.
+///
+/// # Errors
+/// Everything that is wrong with the pack.
+pub fn load_files(
+    files: impl IntoIterator<Item = (String, String)>,
+    options: &LoadOptions,
+) -> Result<RuleSet, PackFaults> {
+    let sources: BTreeMap<Arc<str>, Arc<str>> =
+        files.into_iter().map(|(name, text)| (name.into(), text.into())).collect();
+    let collector = Collector::default();
+    let mut engine = limits::sandbox(limits::OPERATIONS);
+    allow_verbs(&mut engine);
+    let builtins = builtins(&engine);
+    collector.register(&mut engine);
+
+    let mut faults = Faults::default();
+    let asts = compile(&engine, &sources, &mut faults);
+    let mut functions = Functions::default();
+    let mut library = AST::empty();
+    for (file, ast) in &asts {
+        for name in functions.add(file, ast) {
+            let whole = Place { file: file.clone(), line: 0, column: 0 };
+            faults.add("duplicate", &whole, format!("another file has a function `{name}` as well"));
+        }
+        library = library.merge(&ast.clone_functions_only());
+    }
+    for (file, ast) in &asts {
+        let mut runnable = library.merge(ast);
+        runnable.set_source(file.as_ref());
+        if let Err(error) = engine.run_ast_with_scope(&mut Scope::new(), &runnable) {
+            runtime_fault(file, &error, &engine, &mut faults);
+        }
+    }
+    let mut declarations = collector.take();
+    faults.0.append(&mut declarations.faults.0);
+    if sources.is_empty() {
+        let whole = Place { file: "".into(), line: 0, column: 0 };
+        faults.hint("empty", &whole, "the pack has no files", "a pack is a directory with `*.rhai` files");
+    }
+
+    let input = build::Input {
+        declarations,
+        functions,
+        library: Arc::new(library),
+        builtins,
+        sources: sources.clone(),
+        hash: hash(&sources),
+        incomplete: !faults.0.is_empty(),
+    };
+    let rules = build::build(input, options, &mut faults);
+    match rules {
+        Some(rules) if faults.0.is_empty() => Ok(rules),
+        _ => {
+            faults.0.sort();
+            faults.0.dedup();
+            Err(PackFaults { faults: faults.0, sources })
+        }
+    }
+}
+
+/// `go` and `with` are reserved words of rhai that it does not use.
+fn allow_verbs(engine: &mut Engine) {
+    #[allow(deprecated, reason = "the callback is marked as not yet stable; the version is pinned by the lock file")]
+    engine.on_parse_token(|token, _, _| match token {
+        Token::Reserved(word) if matches!(word.as_str(), "go" | "with") => Token::Identifier(word),
+        token => token,
+    });
+}
+
+/// Functions that rhai itself offers.
+fn builtins(engine: &Engine) -> HashSet<String> {
+    let signatures = engine.gen_fn_signatures(true);
+    signatures.iter().filter_map(|signature| signature.split('(').next()).map(str::to_owned).collect()
+}
+
+fn compile(engine: &Engine, sources: &BTreeMap<Arc<str>, Arc<str>>, faults: &mut Faults) -> Vec<(Arc<str>, AST)> {
+    let mut asts = Vec::new();
+    for (file, text) in sources {
+        match engine.compile(text.as_ref()) {
+            Ok(mut ast) => {
+                ast.set_source(file.as_ref());
+                asts.push((file.clone(), ast));
+            }
+            Err(ParseError(kind, position)) => {
+                faults.add("syntax", &place(file, position), kind.to_string());
+            }
+        }
+    }
+    asts
+}
+
+/// A script stopped: a verb that does not exist, a limit, or an error of rhai.
+fn runtime_fault(file: &Arc<str>, error: &EvalAltResult, engine: &Engine, faults: &mut Faults) {
+    let inner = error.unwrap_inner();
+    let at = place(file, inner.position());
+    match inner {
+        EvalAltResult::ErrorFunctionNotFound(signature, _) => {
+            let name = signature.split([' ', '(']).next().unwrap_or(signature);
+            let signatures = engine.gen_fn_signatures(false);
+            let known = signatures.iter().filter_map(|known| known.split('(').next()).collect::<HashSet<_>>();
+            if known.contains(name) {
+                let message = format!("`{name}` does not take these arguments here: {signature}");
+                faults.hint("unknown-verb", &at, message, "see the list of verbs in the engine's README");
+            } else {
+                let hint = nearest(name, known).map(|near| format!("did you mean `{near}`?"));
+                faults.add("unknown-verb", &at, format!("unknown verb `{name}`")).hint = hint;
+            }
+        }
+        EvalAltResult::ErrorTooManyOperations(_) => {
+            let message = format!("the file takes more than {} steps to run", limits::OPERATIONS);
+            faults.hint("limit", &at, message, "declarations need no loops");
+        }
+        inner => {
+            faults.add("script", &at, inner.to_string());
+        }
+    }
+}
+
+fn hash(sources: &BTreeMap<Arc<str>, Arc<str>>) -> String {
+    let mut hasher = Sha256::new();
+    for (name, text) in sources {
+        for part in [name, text] {
+            hasher.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+            hasher.update(part.as_bytes());
+        }
+    }
+    hasher.finalize().iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
