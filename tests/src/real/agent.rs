@@ -6,6 +6,7 @@ use std::{
 use proto::health::HealthReport;
 
 use super::{Lab, Process};
+use crate::Binaries;
 
 /// A `dpu-agent` process on a lab's DPU, with its configuration and state in the lab's directory.
 ///
@@ -23,8 +24,6 @@ pub struct AgentProcess {
 pub struct AgentSetup {
     /// URL of its controller.
     pub controller: String,
-    /// Directory of the programs `dpu-agent` and `nv`.
-    pub programs: PathBuf,
     /// The command that is `vtysh`; empty: BGP is not checked.
     pub vtysh: Vec<String>,
     /// The section `[dhcp]` of its configuration, in TOML; empty: `server = "none"`.
@@ -40,15 +39,13 @@ impl AgentProcess {
     /// Writes the agent's configuration; nothing runs yet.
     ///
     /// # Panics
-    /// If files cannot be written, or the agent was not built.
+    /// If files cannot be written.
     #[must_use]
-    pub fn new(lab: &Lab, setup: &AgentSetup) -> Self {
-        let program = setup.programs.join("dpu-agent");
-        assert!(program.is_file(), "build the workspace first (cargo build --bins): no {}", program.display());
+    pub fn new(lab: &Lab, programs: &Binaries, setup: &AgentSetup) -> Self {
         let directory = lab.subdirectory("agent");
         let text = |path: &Path| toml_text(&path.display().to_string());
         let dpu = format!("DPU_DIR={}", lab.subdirectory("nvue").display());
-        let nv = ["env", &dpu, &setup.programs.join("nv").display().to_string()].map(str::to_owned);
+        let nv = ["env", &dpu, &programs.path("nv").display().to_string()].map(str::to_owned);
         let dhcp = if setup.dhcp.is_empty() { "server = \"none\"" } else { &setup.dhcp };
         let config = format!(
             "controller = {controller}\nmachine_id = \"{DPU_ID}\"\nstate_dir = {state}\n\
@@ -64,7 +61,7 @@ impl AgentProcess {
         );
         let path = directory.join("config.toml");
         std::fs::write(&path, config).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        Self { program, config: path, log: directory.join("log"), process: None }
+        Self { program: programs.path("dpu-agent"), config: path, log: directory.join("log"), process: None }
     }
 
     /// Starts the daemon.
@@ -85,6 +82,15 @@ impl AgentProcess {
     #[must_use]
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// What the agent says that the DPU runs: `nothing`, `configuration`, `isolated` or `unknown`.
+    #[must_use]
+    pub fn runs(&self) -> String {
+        let file = self.config.with_file_name("state").join("status.json");
+        let status: serde_json::Value =
+            std::fs::read(file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        status["runs"]["kind"].as_str().unwrap_or_default().to_owned()
     }
 
     /// `dpu-agent check`: the report, and whether the command says that all is well.

@@ -169,12 +169,25 @@ impl<'lab> HostClient<'lab> {
         Self { client_id: Some(id), ..self }
     }
 
-    /// Asks for an address, three times within three seconds; none if nobody answers.
+    /// Asks for an address until it has one; none if nobody answers for ten seconds.
     ///
     /// # Panics
     /// If the client does not run.
     #[must_use]
     pub fn ask(&self) -> Option<Lease> {
+        self.try_to_ask(10)
+    }
+
+    /// Whether two requests, a second apart, stay without answer.
+    ///
+    /// # Panics
+    /// If the client does not run.
+    #[must_use]
+    pub fn hears_nothing(&self) -> bool {
+        self.try_to_ask(2).is_none()
+    }
+
+    fn try_to_ask(&self, times: u8) -> Option<Lease> {
         let told = self.lab.path().join(format!("{}-{}.lease", self.node, self.interface));
         let script = self.lab.path().join("lease.sh");
         // A `env` of busybox or coreutils: one `name=value` a line, and no value here has several.
@@ -184,7 +197,7 @@ impl<'lab> HostClient<'lab> {
         let mut command = self.lab.command(self.node, program);
         command
             .env("TOLD", &told)
-            .args(["-f", "-q", "-n", "-t", "3", "-T", "1", "-i", self.interface, "-s"])
+            .args(["-f", "-q", "-n", "-t", &times.to_string(), "-T", "1", "-i", self.interface, "-s"])
             .arg(script);
         for option in ["mtu", "ntpsrv", "hostname", "domain", "bootfile", "tftp"] {
             command.args(["-O", option]);

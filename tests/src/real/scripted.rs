@@ -77,7 +77,8 @@ impl ScriptedController {
         self.script.state().reports.clone()
     }
 
-    /// Waits for a report that comes after this call and is as wanted; `look` says what is wrong with one that is not.
+    /// Waits for a report that comes after this call and is as wanted; `look` says what is wrong with the
+    /// last one, if any.
     ///
     /// # Panics
     /// If there is none within `limit`.
@@ -85,14 +86,14 @@ impl ScriptedController {
         &self,
         what: &str,
         limit: Duration,
-        look: impl Fn(&DpuNetworkStatus) -> Result<(), String>,
+        look: impl Fn(Option<&DpuNetworkStatus>) -> Result<(), String>,
     ) -> DpuNetworkStatus {
         let before = self.script.state().reports.len();
         until(what, limit, || {
             let state = self.script.state();
             let news = state.reports.get(before..).unwrap_or_default();
-            let last = news.last().ok_or("no report")?;
-            look(last).map(|()| last.clone())
+            look(news.last())?;
+            news.last().cloned().ok_or_else(|| "no report".to_owned())
         })
     }
 }

@@ -3,7 +3,8 @@
 # listens), reloaded (what it says when it has read its file again).
 export KEA_PIDFILE_DIR=$place KEA_LOCKFILE_DIR=$place
 
-runs() { [ -s "$place/pid" ] && kill -0 "$(cat "$place/pid")" 2>/dev/null; }
+# A process that has ended, but whom nobody has buried yet, does not run.
+runs() { [ -s "$place/pid" ] && grep -q '^State:[[:space:]]*[^ZX]' "/proc/$(cat "$place/pid")/status" 2>/dev/null; }
 
 # Waits at most five seconds for a condition.
 soon() {
