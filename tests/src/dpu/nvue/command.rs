@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use super::{
     Tree, check,
     revisions::{Revisions, State},
-    show,
+    schema, show,
 };
 use crate::dpu::{Answer, DpuDir, Fault, FaultKind, Scenario, Step, dir::millis_now};
 
@@ -238,7 +238,9 @@ impl Nv {
                 return Ok(Answer::complains(if args.assume_no { said } else { String::new() }));
             }
         }
-        let mut reasons = check::faults(&self.revisions.tree(id)?);
+        let proposed = self.revisions.tree(id)?;
+        let mut reasons = schema::faults(&proposed);
+        reasons.extend(check::faults(&proposed));
         if let Some(fault @ Fault { kind: FaultKind::Refuse | FaultKind::ExitZeroError, .. }) = fault {
             reasons.push(fault.reason.clone().unwrap_or_else(|| "Config invalid at interface: refused".into()));
         }

@@ -3,6 +3,7 @@
 mod check;
 mod command;
 mod revisions;
+mod schema;
 mod show;
 mod tree;
 

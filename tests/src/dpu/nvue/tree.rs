@@ -68,9 +68,8 @@ impl Tree {
                 let mut map = BTreeMap::new();
                 for (keys, value) in entries {
                     let value = Self::from_yaml(value)?;
-                    // `p0_if,p1_if: {}` is short for one entry each.
-                    for key in scalar(&keys)?.split(',') {
-                        map.insert(key.trim().to_owned(), value.clone());
+                    for key in each_key(&scalar(&keys)?) {
+                        map.insert(key, value.clone());
                     }
                 }
                 Self::Map(map)
@@ -167,6 +166,17 @@ impl Tree {
     }
 }
 
+/// The keys that one key stands for: `p0_if,p1_if` is two interfaces, and so is `vlan11,21`.
+fn each_key(keys: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for key in keys.split(',').map(str::trim) {
+        let stem = all.first().map_or("", |first| first.trim_end_matches(|letter: char| letter.is_ascii_digit()));
+        let short = !key.is_empty() && key.bytes().all(|letter| letter.is_ascii_digit());
+        all.push(if short { format!("{stem}{key}") } else { key.to_owned() });
+    }
+    all
+}
+
 fn scalar(value: &Value) -> Result<String, DocumentError> {
     match value {
         Value::String(text) => Ok(text.clone()),
@@ -216,7 +226,9 @@ mod tests {
 
     #[test]
     fn number_keys_and_shared_keys_are_names() {
-        let read = tree("interface:\n  p0_if,p1_if: {type: swp}\nvlan: {10: {vni: {'10010': {}}}}");
+        let read =
+            tree("interface:\n  p0_if,p1_if: {type: swp}\n  vlan11,21: {type: svi}\nvlan: {10: {vni: {'10010': {}}}}");
+        assert_eq!(read.text(&["interface", "vlan21", "type"]), Some("svi"));
         assert_eq!(read.text(&["interface", "p1_if", "type"]), Some("swp"));
         assert!(read.at(&["vlan", "10", "vni", "10010"]).is_some());
     }
