@@ -104,9 +104,7 @@ impl Render {
         let config = self.response.as_deref().map(read).transpose()?;
         let files = match (self.isolated, &config) {
             (false, Some(config)) => render::files(config, &environment, &templates)?,
-            (true, config) => {
-                render::isolated(&environment, config.as_ref().map(NetworkConfig::underlay), &templates)?
-            }
+            (true, config) => render::isolated(&environment, config.as_ref().map(NetworkConfig::underlay), &templates)?,
             (false, None) => bail!("no response is given"),
         };
         Ok(files)

@@ -95,11 +95,8 @@ impl fmt::Display for HbnVersion {
 impl PartialOrd for HbnVersion {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         // A version without DOCA's part is not older than the same one with it: both are the same HBN.
-        let doca = if self.doca.is_empty() || other.doca.is_empty() {
-            Ordering::Equal
-        } else {
-            self.doca.cmp(&other.doca)
-        };
+        let doca =
+            if self.doca.is_empty() || other.doca.is_empty() { Ordering::Equal } else { self.doca.cmp(&other.doca) };
         Some(self.hbn.cmp(&other.hbn).then(doca))
     }
 }

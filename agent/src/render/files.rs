@@ -1,8 +1,4 @@
-use std::{
-    collections::BTreeSet,
-    fmt,
-    net::IpAddr,
-};
+use std::{collections::BTreeSet, fmt, net::IpAddr};
 
 use super::{
     Acknowledgement, DhcpServer, Environment, NetworkConfig, TemplateError, Templates, Underlay,

@@ -191,7 +191,10 @@ mod tests {
             ("a \"b", "rendered line 1, `a \"b`: a quote is not closed"),
             ("a {{ b", "rendered line 1, `a {{ b`: a character here must be quoted"),
             ("a = 1\na = 2", "rendered line 2, `a = 2`: an earlier line says `1` here"),
-            ("a b\na = 2", "rendered line 2, `a = 2`: earlier lines have names below this path, so it cannot have a value"),
+            (
+                "a b\na = 2",
+                "rendered line 2, `a = 2`: earlier lines have names below this path, so it cannot have a value",
+            ),
             ("x password = a b", "rendered line 1, `x password …`: more stands behind the end of the statement"),
         ] {
             assert_eq!(read(text).unwrap_err().to_string(), fault);
@@ -200,7 +203,8 @@ mod tests {
 
     #[test]
     fn any_text_survives_escaping() {
-        for text in ["", "a", "a b", "\"", "\\", "a\nb", "{{ x }}", "#", "=", "[", "'", "\u{0}", "é", "\u{1f600}\\\""] {
+        for text in ["", "a", "a b", "\"", "\\", "a\nb", "{{ x }}", "#", "=", "[", "'", "\u{0}", "é", "\u{1f600}\\\""]
+        {
             let root = read(&format!("k{} = {}", escape(text), escape(text))).unwrap();
             let key = format!("k{text}");
             assert_eq!(root.get([key.as_str()]).and_then(Node::value), Some(text), "{text:?}");

@@ -21,6 +21,13 @@ const EMBEDDED: &[(&str, &str)] = &[
     ("nvue/acl.nv.j2", include_str!("../../../templates/nvue/acl.nv.j2")),
     ("nvue/macros.nv.j2", include_str!("../../../templates/nvue/macros.nv.j2")),
     ("dhcp/kea-dhcp4.json.j2", include_str!("../../../templates/dhcp/kea-dhcp4.json.j2")),
+    ("dhcp/dhcpd.conf.j2", include_str!("../../../templates/dhcp/dhcpd.conf.j2")),
+    ("dhcp/nico/dhcp.yaml.j2", include_str!("../../../templates/dhcp/nico/dhcp.yaml.j2")),
+    ("dhcp/nico/host.yaml.j2", include_str!("../../../templates/dhcp/nico/host.yaml.j2")),
+    (
+        "dhcp/nico/default-forge-dhcp-server.conf.j2",
+        include_str!("../../../templates/dhcp/nico/default-forge-dhcp-server.conf.j2"),
+    ),
 ];
 
 /// The templates that files are rendered from.
@@ -64,7 +71,11 @@ impl Templates {
         let templates: Vec<_> = templates.collect();
         if let Some(name) = found.into_keys().next() {
             let known = EMBEDDED.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-            return Err(TemplateError { file: name, line: 0, fault: format!("no template has this name; known are {known}") });
+            return Err(TemplateError {
+                file: name,
+                line: 0,
+                fault: format!("no template has this name; known are {known}"),
+            });
         }
         Self::with(templates)
     }
@@ -175,16 +186,17 @@ fn write_value(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -
         Some(text) => text.to_owned(),
         None if value.is_none() && dialect == Dialect::Yaml => return Ok(out.write_str("null")?),
         None if value.is_none() => return refuse("the value is none: ask with `if` whether it is there".into()),
-        None if matches!(value.kind(), ValueKind::Number | ValueKind::Bool) => {
-            value.to_string()
-        }
+        None if value.kind() == ValueKind::Number => value.to_string(),
+        None if value.kind() == ValueKind::Bool => value.is_true().to_string(),
         None => return refuse(format!("a {} cannot be written here", value.kind())),
     };
     match dialect {
         Dialect::Statements => out.write_str(&statements::escape(&text))?,
         Dialect::Yaml => out.write_str(&yaml_value(&text))?,
         Dialect::Words if !text.is_empty() && text.bytes().all(harmless) => out.write_str(&text)?,
-        Dialect::Words | Dialect::Json => return refuse(format!("{text:?} needs quotes here: use the filter `quoted`")),
+        Dialect::Words | Dialect::Json => {
+            return refuse(format!("{text:?} needs quotes here: use the filter `quoted`"));
+        }
     }
     Ok(())
 }

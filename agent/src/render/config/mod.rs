@@ -7,7 +7,11 @@ mod prefix;
 mod routing;
 mod security;
 
-use std::{collections::BTreeSet, fmt, net::{IpAddr, Ipv4Addr}};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    net::{IpAddr, Ipv4Addr},
+};
 
 use proto::{
     ConfigVersion,
@@ -191,7 +195,10 @@ impl TryFrom<&ManagedHostNetworkConfigResponse> for NetworkConfig {
             },
             stateful_acls: message.stateful_acls_enabled,
             quarantined: managed.is_some_and(|managed| managed.quarantine_state.is_some()),
-            overrides: security::rules("network_security_policy_overrides", &message.network_security_policy_overrides)?,
+            overrides: security::rules(
+                "network_security_policy_overrides",
+                &message.network_security_policy_overrides,
+            )?,
             security_groups,
             intercept: match &message.traffic_intercept_config {
                 Some(intercept) => Intercept::parse(intercept, "_if".len())?,
@@ -276,9 +283,11 @@ fn underlay(
     virtualization: Virtualization,
 ) -> Result<Underlay, ConfigError> {
     let loopback = message.managed_host_config.as_ref().map_or("", |managed| managed.loopback_ip.as_str());
-    let route_servers = message.route_servers.iter().enumerate().map(|(index, text)| {
-        field::parse(format_args!("route_servers[{index}]"), text, "an IP address")
-    });
+    let route_servers = message
+        .route_servers
+        .iter()
+        .enumerate()
+        .map(|(index, text)| field::parse(format_args!("route_servers[{index}]"), text, "an IP address"));
     let password = message.bgp_leaf_session_password.as_deref().unwrap_or_default();
     if message.asn == 0 {
         return Err(fault("asn", "is missing"));

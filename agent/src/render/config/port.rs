@@ -1,4 +1,7 @@
-use std::{fmt, net::{IpAddr, Ipv4Addr, Ipv6Addr}};
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
 
 use proto::forge::{FlatInterfaceConfig, InterfaceFunctionType};
 
@@ -70,9 +73,8 @@ impl Port {
         };
         let v4 = |field: &str, text: &str| in_family(field, text, true, "an IPv4 prefix");
         let v6 = |field: &str, text: &str| in_family(field, text, false, "an IPv6 prefix");
-        let list = |field: &str, texts: &[String]| {
-            prefixes(format_args!("{at}.{field}"), texts.iter().map(String::as_str))
-        };
+        let list =
+            |field: &str, texts: &[String]| prefixes(format_args!("{at}.{field}"), texts.iter().map(String::as_str));
         let ipv6 = message.ipv6_interface_config.as_ref().map(|ipv6| {
             let field = "ipv6_interface_config";
             Ok(PortIpv6 {

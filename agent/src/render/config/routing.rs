@@ -56,9 +56,6 @@ impl RoutingProfile {
 }
 
 /// The prefixes of a filter policy.
-pub(super) fn entries(
-    at: impl fmt::Display,
-    entries: &[PrefixFilterPolicyEntry],
-) -> Result<Vec<Prefix>, ConfigError> {
+pub(super) fn entries(at: impl fmt::Display, entries: &[PrefixFilterPolicyEntry]) -> Result<Vec<Prefix>, ConfigError> {
     prefixes(at, entries.iter().map(|entry| entry.prefix.as_str()))
 }

@@ -71,7 +71,9 @@ impl SecurityRule {
         let Some(rule) = &message.rule else {
             return Err(fault(format_args!("{at}.rule"), "is missing"));
         };
-        let unknown = |field: &str, number: i32| fault(format_args!("{at}.rule.{field}"), format_args!("is {number}, which has no meaning"));
+        let unknown = |field: &str, number: i32| {
+            fault(format_args!("{at}.rule.{field}"), format_args!("is {number}, which has no meaning"))
+        };
         let range = |field: &str, first: Option<u32>, last: Option<u32>| match (first, last) {
             (Some(first), Some(last)) => match (u16::try_from(first), u16::try_from(last)) {
                 (Ok(first), Ok(last)) if first <= last => Ok(Some((first, last))),

@@ -1,9 +1,10 @@
 //! The DHCP server's configuration: one address per port, for whoever asks on it.
 
-mod kea;
+mod isc;
 mod networks;
+mod nico;
 
-use super::{Dhcp, DhcpFiles, DhcpServer, Environment, NetworkConfig, RenderError, Templates};
+use super::{Dhcp, DhcpServer, Environment, NetworkConfig, RenderError, Templates};
 
 /// What the DHCP server is to do for a configuration.
 pub(super) fn render(
@@ -11,28 +12,22 @@ pub(super) fn render(
     environment: &Environment,
     templates: &Templates,
 ) -> Result<Dhcp, RenderError> {
-    let serve = config.serves_dhcp();
     let files = match environment.dhcp.server {
         DhcpServer::None => return Ok(Dhcp::Unmanaged),
-        _ if !serve => return stopped(environment, templates),
-        DhcpServer::Kea | DhcpServer::Dhcpd | DhcpServer::Nico => {
-            kea::render(&networks::networks(config, environment)?, environment, templates)?
+        DhcpServer::Nico => nico::render(config, environment, templates)?,
+        DhcpServer::Kea | DhcpServer::Dhcpd if !config.serves_dhcp() => isc::render(&[], environment, templates)?,
+        DhcpServer::Kea | DhcpServer::Dhcpd => {
+            isc::render(&networks::networks(config, environment)?, environment, templates)?
         }
     };
-    Ok(Dhcp::Serve(files))
+    Ok(if config.serves_dhcp() { Dhcp::Serve(files) } else { Dhcp::Stop(files) })
 }
 
 /// A server that answers nobody.
 pub(super) fn stopped(environment: &Environment, templates: &Templates) -> Result<Dhcp, RenderError> {
     match environment.dhcp.server {
         DhcpServer::None => Ok(Dhcp::Unmanaged),
-        DhcpServer::Kea | DhcpServer::Dhcpd | DhcpServer::Nico => {
-            Ok(Dhcp::Stop(kea::render(&[], environment, templates)?))
-        }
+        DhcpServer::Nico => Ok(Dhcp::Stop(nico::stopped())),
+        DhcpServer::Kea | DhcpServer::Dhcpd => Ok(Dhcp::Stop(isc::render(&[], environment, templates)?)),
     }
-}
-
-/// A configuration that is one file.
-fn single(config: String) -> DhcpFiles {
-    DhcpFiles { config, beside: Vec::new() }
 }

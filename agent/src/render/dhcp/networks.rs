@@ -24,6 +24,8 @@ pub(super) struct Network {
     pub(super) id: usize,
     pub(super) interface: String,
     pub(super) subnet: Ipv4Net,
+    /// First address of the subnet.
+    pub(super) network: Ipv4Addr,
     pub(super) netmask: Ipv4Addr,
     pub(super) broadcast: Ipv4Addr,
     /// One, unless several ports share the interface.
@@ -32,8 +34,8 @@ pub(super) struct Network {
     pub(super) mtu: u16,
     pub(super) host_name: Option<String>,
     pub(super) boot: Vec<Boot>,
-    /// Option 43 in hex: who the host is, for its boot loader.
-    pub(super) vendor_options: Option<String>,
+    /// Bytes of option 43 in hex: who the host is, for its boot loader.
+    pub(super) vendor_options: Option<Vec<String>>,
 }
 
 /// What an HTTP boot client loads.
@@ -79,6 +81,7 @@ pub(super) fn networks(config: &NetworkConfig, environment: &Environment) -> Res
                     id: networks.len() + 1,
                     interface,
                     subnet,
+                    network: subnet.network(),
                     netmask: subnet.netmask(),
                     broadcast: subnet.broadcast(),
                     addresses: vec![address],
@@ -104,7 +107,10 @@ fn subnet(port: &Port, address: Ipv4Addr) -> Result<Ipv4Net, RenderError> {
     };
     let candidates = port.subnet.iter().chain(std::iter::once(&port.gateway));
     candidates.filter_map(of).find(|net| net.contains(&address)).ok_or_else(|| {
-        RenderError::Dhcp(format!("{}.ip: {address} is neither in the interface's prefix nor in its gateway's", port.field))
+        RenderError::Dhcp(format!(
+            "{}.ip: {address} is neither in the interface's prefix nor in its gateway's",
+            port.field
+        ))
     })
 }
 
@@ -123,8 +129,8 @@ fn boot(port: &Port, environment: &Environment) -> Vec<Boot> {
 }
 
 /// PXE discovery control "ask nobody else" (6), then the id of the host's interface (70).
-fn vendor_options(id: &str) -> Option<String> {
+fn vendor_options(id: &str) -> Option<Vec<String>> {
     let length = u8::try_from(id.len()).ok()?;
     let bytes = [6, 4, 0, 0, 0, 8, 70, length].into_iter().chain(id.bytes());
-    Some(bytes.map(|byte| format!("{byte:02X}")).collect())
+    Some(bytes.map(|byte| format!("{byte:02x}")).collect())
 }

@@ -113,7 +113,12 @@ fn in_blocks<'a>(family: Family, permits: &'a [PortPermits<'a>]) -> Vec<(u32, &'
     }
     let mut seen = BTreeSet::new();
     let first = permits.first().map_or(1, |(from, _)| *from);
-    permits.iter().flat_map(of_family).filter(|(_, prefix)| seen.insert(prefix.net())).map(|(_, p)| (first, p)).collect()
+    permits
+        .iter()
+        .flat_map(of_family)
+        .filter(|(_, prefix)| seen.insert(prefix.net()))
+        .map(|(_, p)| (first, p))
+        .collect()
 }
 
 /// Which end of the traffic a list of peers looks at.
@@ -201,9 +206,9 @@ pub(super) fn security(
     let answers = stateful && groups.iter().any(|group| group.stateful_egress);
     each_side(|direction, family| {
         let name = name(direction, family);
-        let all = groups.iter().flat_map(|group| {
-            group.rules.iter().map(move |rule| (rule, stateful && group.stateful_egress))
-        });
+        let all = groups
+            .iter()
+            .flat_map(|group| group.rules.iter().map(move |rule| (rule, stateful && group.stateful_egress)));
         let mut rules = expand(&name, all, direction, family, LAST - 3)?;
         if answers && (direction, family) == (Direction::Ingress, Family::V4) {
             for (number, protocol) in [(LAST - 2, "tcp"), (LAST - 1, "udp"), (LAST, "icmp")] {
@@ -286,11 +291,7 @@ fn conntrack(rule: &SecurityRule, stateful: bool) -> &'static [&'static str] {
     let tracked = matches!(rule.protocol, Protocol::Tcp | Protocol::Udp)
         && rule.destination_ports.is_some()
         && rule.source_ports.is_none();
-    if stateful && tracked && rule.direction == Direction::Egress && !rule.ipv6 {
-        &["new", "established"]
-    } else {
-        &[]
-    }
+    if stateful && tracked && rule.direction == Direction::Egress && !rule.ipv6 { &["new", "established"] } else { &[] }
 }
 
 fn protocol(protocol: Protocol) -> Option<&'static str> {

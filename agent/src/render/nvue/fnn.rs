@@ -189,12 +189,7 @@ fn gateway_mac(vni: u32) -> String {
 
 /// What a host may announce on a port: what its VPC allows, or the part of it that the port is allowed; IPv4 falls
 /// back to the site's anycast prefixes where the VPC says nothing.
-fn accepted(
-    config: &NetworkConfig,
-    port: &Port,
-    policy: &str,
-    v4: bool,
-) -> Result<Vec<PrefixRule>, RenderError> {
+fn accepted(config: &NetworkConfig, port: &Port, policy: &str, v4: bool) -> Result<Vec<PrefixRule>, RenderError> {
     let allowed = config.profile_of(port).map_or(&[][..], |profile| &profile.anycast);
     if v4 && !allowed.iter().any(Prefix::is_v4) {
         return prefix_rules(policy, &config.anycast_site_prefixes, true, 1000, false);
@@ -300,11 +295,8 @@ fn shared_lists(config: &NetworkConfig) -> Result<Vec<List>, RenderError> {
 
 /// The lists of one VPC.
 fn vpc_lists(config: &NetworkConfig, vpc: &Vpc<'_>) -> Result<Vec<List>, RenderError> {
-    let permits: Vec<PortPermits<'_>> = vpc
-        .ports
-        .iter()
-        .map(|(position, port)| (port_index(*position), port.vpc_prefixes.iter().collect()))
-        .collect();
+    let permits: Vec<PortPermits<'_>> =
+        vpc.ports.iter().map(|(position, port)| (port_index(*position), port.vpc_prefixes.iter().collect())).collect();
     let mut lists = Vec::new();
     let mut add = |direction, acl: Option<Acl>| lists.extend(acl.map(|acl| List { direction, acl, on: On::Vpc }));
     for family in Family::BOTH {

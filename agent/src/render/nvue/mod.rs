@@ -38,8 +38,11 @@ pub(super) fn render(
 /// Renders a template to statements and those to NVUE's text.
 fn text(templates: &Templates, template: &str, context: impl Serialize) -> Result<String, RenderError> {
     let statements = templates.render(template, context)?;
-    let root = statements::read(&statements)
-        .map_err(|error| TemplateError { file: template.into(), line: 0, fault: error.to_string() })?;
+    let root = statements::read(&statements).map_err(|error| TemplateError {
+        file: template.into(),
+        line: 0,
+        fault: error.to_string(),
+    })?;
     Ok(document(&root))
 }
 

@@ -1,0 +1,54 @@
+//! ISC's servers, Kea and dhcpd: one file each, the same facts in it.
+
+use std::net::Ipv4Addr;
+
+use serde::{Serialize, de::IgnoredAny};
+
+use super::networks::Network;
+use crate::render::{DhcpFiles, DhcpServer, Environment, RenderError, TemplateError, Templates};
+
+#[derive(Serialize)]
+struct Facts<'a> {
+    networks: &'a [Network],
+    nameservers: &'a [Ipv4Addr],
+    ntp_servers: &'a [Ipv4Addr],
+    provisioning_server: Option<Ipv4Addr>,
+    lease_secs: u64,
+    renew_secs: u64,
+    rebind_secs: u64,
+}
+
+/// The configuration file; without networks it is one that answers nobody.
+pub(super) fn render(
+    networks: &[Network],
+    environment: &Environment,
+    templates: &Templates,
+) -> Result<DhcpFiles, RenderError> {
+    let settings = &environment.dhcp;
+    let facts = Facts {
+        networks,
+        nameservers: &settings.nameservers,
+        ntp_servers: &settings.ntp_servers,
+        provisioning_server: settings.provisioning_server,
+        lease_secs: settings.lease.as_secs(),
+        renew_secs: settings.renew.as_secs(),
+        rebind_secs: settings.rebind.as_secs(),
+    };
+    let config = match settings.server {
+        DhcpServer::Dhcpd => templates.render("dhcp/dhcpd.conf.j2", facts)?,
+        _ => kea(templates, facts)?,
+    };
+    Ok(DhcpFiles { config, beside: Vec::new() })
+}
+
+/// Kea's file, which must be plain JSON: Kea itself would take comments, but what reads the file beside Kea does not.
+fn kea(templates: &Templates, facts: Facts<'_>) -> Result<String, TemplateError> {
+    let name = "dhcp/kea-dhcp4.json.j2";
+    let text = templates.render(name, facts)?;
+    match serde_json::from_str::<IgnoredAny>(&text) {
+        Ok(_) => Ok(text),
+        Err(error) => {
+            Err(TemplateError { file: name.into(), line: 0, fault: format!("does not render to JSON: {error}") })
+        }
+    }
+}
