@@ -84,6 +84,9 @@ impl Emulator {
         let request = |line: &str| {
             let (_, rest) = line.split_once('"')?;
             let (request, rest) = rest.split_once(" HTTP/")?;
+            // All but plain successes are painted.
+            let request =
+                request.rsplit_once("\u{1b}[").map_or(Some(request), |(_, rest)| Some(rest.split_once('m')?.1))?;
             let status = rest.split_once("\" ")?.1.split(' ').next()?;
             Some(format!("{request} {status}"))
         };

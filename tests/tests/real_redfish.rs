@@ -1,0 +1,140 @@
+//! The controller's Redfish client against a Redfish service that somebody else wrote: OpenStack's emulator.
+
+use std::time::{Duration, Instant};
+
+use controller::{Bmc, BmcError, PowerState, Redfish, RedfishSettings, ResetType, store};
+use tests::real::{Emulator, EmulatorSettings, Part, missing};
+
+const PARTS: &[Part] = &[Part::RedfishEmulator];
+/// The emulator takes up to a second for a change of power.
+const CHANGED: Duration = Duration::from_secs(15);
+
+fn bmc(emulator: &Emulator, system: u8) -> store::Bmc {
+    store::Bmc {
+        url: emulator.url().to_owned(),
+        username: Emulator::USER.into(),
+        password: Emulator::PASSWORD.into(),
+        mac: String::new(),
+        system_id: Emulator::system_id(system),
+    }
+}
+
+fn client() -> Redfish {
+    Redfish::new(&RedfishSettings { ca: None, timeout: Duration::from_secs(10) }).unwrap()
+}
+
+async fn becomes(client: &Redfish, bmc: &store::Bmc, wanted: PowerState) {
+    let deadline = Instant::now() + CHANGED;
+    loop {
+        let power = client.system(bmc).await.unwrap().power;
+        if power == Some(wanted) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "the power state stays {power:?}, wanted {wanted:?}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+fn resets(emulator: &Emulator) -> usize {
+    emulator.requests().iter().filter(|request| request.starts_with("POST") && request.ends_with("204")).count()
+}
+
+#[tokio::test]
+async fn needs_sushy_a_system_is_restarted_and_powered() {
+    if missing(PARTS) {
+        return;
+    }
+    let emulator = Emulator::start(EmulatorSettings { systems: 2, ..EmulatorSettings::default() });
+    let (client, bmc, other) = (client(), bmc(&emulator, 0), bmc(&emulator, 1));
+    assert_eq!(client.system(&bmc).await.unwrap().power, Some(PowerState::On));
+
+    // The emulator shows a restart as off for a moment, then on.
+    client.reset(&bmc, ResetType::ForceRestart).await.unwrap();
+    assert_eq!(resets(&emulator), 1);
+    becomes(&client, &bmc, PowerState::On).await;
+
+    client.reset(&bmc, ResetType::ForceOff).await.unwrap();
+    becomes(&client, &bmc, PowerState::Off).await;
+    assert_eq!(client.system(&other).await.unwrap().power, Some(PowerState::On), "the other system was not asked");
+
+    // What is off already is not asked again, and a restart of it is a start.
+    let before = resets(&emulator);
+    client.reset(&bmc, ResetType::ForceOff).await.unwrap();
+    assert_eq!(resets(&emulator), before);
+    client.reset(&bmc, ResetType::ForceRestart).await.unwrap();
+    becomes(&client, &bmc, PowerState::On).await;
+
+    client.reset(&bmc, ResetType::GracefulShutdown).await.unwrap();
+    becomes(&client, &bmc, PowerState::Off).await;
+    client.reset(&bmc, ResetType::On).await.unwrap();
+    becomes(&client, &bmc, PowerState::On).await;
+
+    // The emulator has no power cycle; taking the power away is what comes nearest.
+    client.reset(&bmc, ResetType::PowerCycle).await.unwrap();
+    becomes(&client, &bmc, PowerState::Off).await;
+}
+
+#[tokio::test]
+async fn needs_sushy_a_system_is_found_without_its_id_if_it_is_the_only_one() {
+    if missing(PARTS) {
+        return;
+    }
+    let client = client();
+    for (systems, found) in [(1, true), (2, false)] {
+        let emulator = Emulator::start(EmulatorSettings { systems, ..EmulatorSettings::default() });
+        let bmc = store::Bmc { system_id: String::new(), ..bmc(&emulator, 0) };
+        match client.system(&bmc).await {
+            Ok(system) => assert!(found && system.power == Some(PowerState::On), "{system:?} of {systems}"),
+            Err(error) => {
+                assert!(!found && matches!(error, BmcError::Unexpected { .. }), "{error}");
+                assert!(error.to_string().contains("system_id"), "what to set: {error}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn needs_sushy_boot_settings_arrive() {
+    if missing(PARTS) {
+        return;
+    }
+    let emulator = Emulator::start(EmulatorSettings { systems: 1, ..EmulatorSettings::default() });
+    let (client, bmc) = (client(), bmc(&emulator, 0));
+    client.boot_once_uefi_http(&bmc).await.unwrap();
+    client.set_secure_boot(&bmc, true).await.unwrap();
+    let system = format!("/redfish/v1/Systems/{}", Emulator::system_id(0));
+    for patch in [format!("PATCH {system} 204"), format!("PATCH {system}/SecureBoot 204")] {
+        assert!(emulator.requests().contains(&patch), "{patch} in {:?}", emulator.requests());
+    }
+}
+
+#[tokio::test]
+async fn needs_sushy_tls_and_password_are_used_and_a_wrong_password_is_told_as_such() {
+    if missing(PARTS) {
+        return;
+    }
+    let emulator = Emulator::start(EmulatorSettings { systems: 1, password: true, tls: true });
+    assert!(emulator.url().starts_with("https://"), "{}", emulator.url());
+    let (client, bmc) = (client(), bmc(&emulator, 0));
+    assert_eq!(client.system(&bmc).await.unwrap().power, Some(PowerState::On));
+
+    let wrong = store::Bmc { password: "not-the-one".into(), ..bmc };
+    let error = client.reset(&wrong, ResetType::ForceRestart).await.unwrap_err();
+    assert!(matches!(error, BmcError::Unauthorized { .. }), "{error}");
+    assert!(!error.retryable(), "the next try has the same password");
+    assert!(!format!("{error} {error:?}").contains("not-the-one"), "a password was told: {error}");
+    assert_eq!(resets(&emulator), 0);
+}
+
+#[tokio::test]
+async fn needs_sushy_a_bmc_that_is_gone_is_worth_another_try() {
+    if missing(PARTS) {
+        return;
+    }
+    let emulator = Emulator::start(EmulatorSettings { systems: 1, ..EmulatorSettings::default() });
+    let (client, bmc) = (client(), bmc(&emulator, 0));
+    client.system(&bmc).await.unwrap();
+    drop(emulator);
+    let error = client.reset(&bmc, ResetType::ForceRestart).await.unwrap_err();
+    assert!(matches!(error, BmcError::Unreachable { .. }) && error.retryable(), "{error}");
+}
