@@ -1,0 +1,69 @@
+//! What the actions of arms do.
+//!
+//! An arm names an action; [`plan`] knows what the name does. A plan has up to two parts: *remote* work at a BMC, which is
+//! written to the journal before it runs and after it ended, and *rows*, which change in the very transaction that commits
+//! the decision. So a crash at any point leaves either nothing, or a journal line that says what may have happened.
+
+mod journal;
+mod redfish;
+mod registry;
+mod remote;
+mod rows;
+
+pub use journal::JournalEntry;
+pub use redfish::{Bmc, BmcError, PowerState, Redfish, RedfishSettings, RedfishSetupError, ResetType, System};
+pub use registry::action_names;
+
+pub(crate) use journal::{Before, Journal, Step};
+pub(crate) use registry::plan;
+pub(crate) use remote::Found;
+
+use crate::store::StoreError;
+
+/// Why an action did not work.
+#[derive(Debug, thiserror::Error)]
+pub enum ActionError {
+    /// The rules name an action that this controller does not have. Loading a pack refuses that, so the pack is newer.
+    #[error("there is no action `{0}` in this controller")]
+    Unknown(String),
+    /// The BMC did not do it.
+    #[error(transparent)]
+    Bmc(#[from] BmcError),
+    /// The database did not do it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The action is for a DPU that the host does not have.
+    #[error("action `{action}` is for DPU `{dpu}`, which the host does not have")]
+    NoSuchDpu {
+        /// The action.
+        action: String,
+        /// Machine id.
+        dpu: String,
+    },
+    /// The action lacks an argument, or one of another type.
+    #[error("action `{action}` needs the argument `{argument}`: {what}")]
+    Argument {
+        /// The action.
+        action: String,
+        /// The argument.
+        argument: &'static str,
+        /// What it has to be.
+        what: &'static str,
+    },
+    /// There is no instance, or no network update, that the action could be for.
+    #[error("action `{action}` needs {what}")]
+    Nothing {
+        /// The action.
+        action: String,
+        /// What is not there.
+        what: &'static str,
+    },
+    /// It took too long.
+    #[error("action `{action}` did not end within {seconds} s")]
+    Late {
+        /// The action.
+        action: String,
+        /// The limit.
+        seconds: u64,
+    },
+}

@@ -1,0 +1,318 @@
+use std::{fmt::Display, path::PathBuf, time::Duration};
+
+use async_trait::async_trait;
+use reqwest::{Certificate, Client, Method, RequestBuilder, StatusCode, Url};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Bmc, BmcError, PowerState, ResetType, System};
+use crate::{Moment, store};
+
+/// How BMCs are reached.
+#[derive(Debug, Clone)]
+pub struct RedfishSettings {
+    /// PEM certificate that BMC certificates must come from; without it a BMC's certificate is not checked, since BMCs
+    /// come with self-signed ones.
+    pub ca: Option<PathBuf>,
+    /// Limit for one request.
+    pub timeout: Duration,
+}
+
+impl Default for RedfishSettings {
+    fn default() -> Self {
+        Self { ca: None, timeout: Duration::from_secs(30) }
+    }
+}
+
+/// Redfish over HTTP or HTTPS with basic authentication.
+#[derive(Debug, Clone)]
+pub struct Redfish {
+    http: Client,
+    timeout: Duration,
+}
+
+/// The client cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum RedfishSetupError {
+    /// The CA certificate cannot be read.
+    #[error("cannot use the BMC CA certificate {path}: {why}")]
+    Ca {
+        /// Where it should be.
+        path: String,
+        /// Why not.
+        why: String,
+    },
+    /// TLS cannot be set up.
+    #[error("cannot set up TLS for BMCs: {0}")]
+    Tls(String),
+}
+
+// A system resource of a large server is about 20 KB.
+const ANSWER_LIMIT: usize = 1 << 20;
+
+impl Redfish {
+    /// A client for all BMCs of the site.
+    ///
+    /// # Errors
+    /// If the CA certificate cannot be read, or TLS not set up.
+    pub fn new(settings: &RedfishSettings) -> Result<Self, RedfishSetupError> {
+        // A second installation is refused, which is as good: some provider is there.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let builder = Client::builder()
+            .timeout(settings.timeout)
+            .connect_timeout(settings.timeout.min(Duration::from_secs(10)))
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy();
+        let builder = match &settings.ca {
+            Some(path) => {
+                let fault = |why: &dyn Display| RedfishSetupError::Ca {
+                    path: path.display().to_string(),
+                    why: why.to_string(),
+                };
+                let pem = std::fs::read(path).map_err(|error| fault(&error))?;
+                let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| fault(&error))?;
+                builder.tls_certs_only(certificates)
+            }
+            None => builder.tls_danger_accept_invalid_certs(true),
+        };
+        let http = builder.build().map_err(|error| RedfishSetupError::Tls(causes(&error)))?;
+        Ok(Self { http, timeout: settings.timeout })
+    }
+
+    fn call<'a>(&'a self, bmc: &'a store::Bmc, doing: &'static str) -> Result<Call<'a>, BmcError> {
+        if bmc.url.is_empty() {
+            return Err(BmcError::NoAddress);
+        }
+        let base = Url::parse(&bmc.url)
+            .map_err(|error| BmcError::BadAddress { bmc: "(unreadable)".into(), why: error.to_string() })?;
+        let host = base.host_str().unwrap_or_default();
+        let port = base.port().map(|port| format!(":{port}")).unwrap_or_default();
+        let name = format!("{}://{host}{port}", base.scheme());
+        if !matches!(base.scheme(), "http" | "https") {
+            return Err(BmcError::BadAddress { bmc: name, why: "expected http or https".into() });
+        }
+        Ok(Call { redfish: self, bmc, base, name, doing })
+    }
+}
+
+/// One task at one BMC.
+struct Call<'a> {
+    redfish: &'a Redfish,
+    bmc: &'a store::Bmc,
+    base: Url,
+    name: String,
+    doing: &'static str,
+}
+
+#[derive(Deserialize)]
+struct Link {
+    #[serde(rename = "@odata.id")]
+    path: String,
+}
+
+#[derive(Deserialize)]
+struct Collection {
+    #[serde(rename = "Members", default)]
+    members: Vec<Link>,
+}
+
+#[derive(Deserialize)]
+struct SystemResource {
+    #[serde(rename = "PowerState")]
+    power: Option<Value>,
+    #[serde(rename = "LastResetTime")]
+    last_reset: Option<String>,
+    #[serde(rename = "Actions", default)]
+    actions: Value,
+}
+
+impl Call<'_> {
+    fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, BmcError> {
+        // A BMC that answers with a link to elsewhere must not get the password sent there.
+        let url = self.base.join(path).map_err(|error| self.unexpected(format!("link `{path}`: {error}")))?;
+        if url.origin() != self.base.origin() {
+            return Err(self.unexpected(format!("link `{path}` leads away from the BMC")));
+        }
+        Ok(self.redfish.http.request(method, url).basic_auth(&self.bmc.username, Some(&self.bmc.password)))
+    }
+
+    async fn get<T: for<'de> Deserialize<'de>>(&self, path: &str) -> Result<T, BmcError> {
+        let body = self.send(self.request(Method::GET, path)?).await?.body;
+        serde_json::from_slice(&body).map_err(|error| self.unexpected(format!("{path}: {error}")))
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> Result<Answer, BmcError> {
+        self.send(self.request(Method::POST, path)?.json(body)).await
+    }
+
+    async fn patch(&self, path: &str, body: &Value) -> Result<Answer, BmcError> {
+        self.send(self.request(Method::PATCH, path)?.json(body)).await
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Answer, BmcError> {
+        let mut response = request.send().await.map_err(|error| self.network(&error))?;
+        let status = response.status();
+        let location = response.headers().get("location").and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.network(&error))? {
+            if body.len() + chunk.len() > ANSWER_LIMIT {
+                return Err(self.unexpected(format!("more than {ANSWER_LIMIT} bytes")));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        match status {
+            _ if status.is_success() => Ok(Answer { location, body }),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                Err(BmcError::Unauthorized { bmc: self.name.clone(), doing: self.doing })
+            }
+            _ => Err(BmcError::Refused {
+                bmc: self.name.clone(),
+                doing: self.doing,
+                status: status.as_u16(),
+                message: extended_message(&body),
+            }),
+        }
+    }
+
+    /// Path of the only member of a collection, or of the one that the site file names.
+    async fn member(&self, collection: &'static str, named: &str) -> Result<String, BmcError> {
+        let all: Collection = self.get(collection).await?;
+        let mut paths = all.members.into_iter().map(|link| link.path.trim_end_matches('/').to_owned());
+        if !named.is_empty() {
+            let found = paths.find(|path| path.rsplit('/').next() == Some(named));
+            return found.ok_or_else(|| self.unexpected(format!("{collection} has no `{named}`")));
+        }
+        match (paths.next(), paths.next()) {
+            (Some(only), None) => Ok(only),
+            (None, _) => Err(self.unexpected(format!("{collection} is empty"))),
+            (Some(_), Some(_)) => Err(self.unexpected(format!("{collection} has several members: set system_id"))),
+        }
+    }
+
+    async fn system_path(&self) -> Result<String, BmcError> {
+        self.member("/redfish/v1/Systems", &self.bmc.system_id).await
+    }
+
+    async fn action(&self, path: &str, name: &str, body: &Value) -> Result<(), BmcError> {
+        let resource: Value = self.get(path).await?;
+        let action = &resource["Actions"][format!("#{name}")];
+        if action.is_null() {
+            return Err(BmcError::Unsupported { bmc: self.name.clone(), what: name.to_owned() });
+        }
+        let target = action["target"].as_str().map_or_else(|| format!("{path}/Actions/{name}"), str::to_owned);
+        self.post(&target, body).await.map(drop)
+    }
+
+    fn network(&self, error: &reqwest::Error) -> BmcError {
+        let (bmc, doing) = (self.name.clone(), self.doing);
+        if error.is_timeout() && !error.is_connect() {
+            return BmcError::Late { bmc, doing, seconds: self.redfish.timeout.as_secs().max(1) };
+        }
+        BmcError::Unreachable { bmc, doing, why: causes(error) }
+    }
+
+    fn unexpected(&self, why: String) -> BmcError {
+        BmcError::Unexpected { bmc: self.name.clone(), doing: self.doing, why }
+    }
+}
+
+struct Answer {
+    location: Option<String>,
+    body: Vec<u8>,
+}
+
+#[async_trait]
+impl Bmc for Redfish {
+    async fn system(&self, bmc: &store::Bmc) -> Result<System, BmcError> {
+        let call = self.call(bmc, "reading the power state")?;
+        let system: SystemResource = call.get(&call.system_path().await?).await?;
+        Ok(system.system())
+    }
+
+    async fn reset(&self, bmc: &store::Bmc, reset: ResetType) -> Result<(), BmcError> {
+        let call = self.call(bmc, "resetting the system")?;
+        let path = call.system_path().await?;
+        let system: SystemResource = call.get(&path).await?;
+        let Some(mut reset) = reset.from_state(system.system().power) else { return Ok(()) };
+        let action = &system.actions["#ComputerSystem.Reset"];
+        if let Some(allowed) = action["ResetType@Redfish.AllowableValues"].as_array() {
+            let can = |reset: ResetType| allowed.iter().any(|value| value == reset.as_str());
+            if !can(reset) {
+                let fallback = reset.fallback().filter(|fallback| can(*fallback));
+                let lacks =
+                    || BmcError::Unsupported { bmc: call.name.clone(), what: format!("reset type {}", reset.as_str()) };
+                reset = fallback.ok_or_else(lacks)?;
+            }
+        }
+        let target =
+            action["target"].as_str().map_or_else(|| format!("{path}/Actions/ComputerSystem.Reset"), str::to_owned);
+        call.post(&target, &json!({ "ResetType": reset })).await.map(drop)
+    }
+
+    async fn reset_bmc(&self, bmc: &store::Bmc) -> Result<(), BmcError> {
+        let call = self.call(bmc, "restarting the BMC")?;
+        let path = call.member("/redfish/v1/Managers", "").await?;
+        call.action(&path, "Manager.Reset", &json!({ "ResetType": "ForceRestart" })).await
+    }
+
+    async fn factory_reset_bmc(&self, bmc: &store::Bmc) -> Result<(), BmcError> {
+        let call = self.call(bmc, "resetting the BMC to defaults")?;
+        let path = call.member("/redfish/v1/Managers", "").await?;
+        call.action(&path, "Manager.ResetToDefaults", &json!({ "ResetType": "ResetAll" })).await
+    }
+
+    async fn boot_once_uefi_http(&self, bmc: &store::Bmc) -> Result<(), BmcError> {
+        let call = self.call(bmc, "setting the next boot")?;
+        let boot = json!({ "Boot": { "BootSourceOverrideTarget": "UefiHttp", "BootSourceOverrideEnabled": "Once" } });
+        call.patch(&call.system_path().await?, &boot).await.map(drop)
+    }
+
+    async fn set_secure_boot(&self, bmc: &store::Bmc, enabled: bool) -> Result<(), BmcError> {
+        let call = self.call(bmc, "setting secure boot")?;
+        let path = format!("{}/SecureBoot", call.system_path().await?);
+        call.patch(&path, &json!({ "SecureBootEnable": enabled })).await.map(drop)
+    }
+
+    async fn set_boot_order(&self, bmc: &store::Bmc, order: &[String]) -> Result<(), BmcError> {
+        let call = self.call(bmc, "setting the boot order")?;
+        call.patch(&call.system_path().await?, &json!({ "Boot": { "BootOrder": order } })).await.map(drop)
+    }
+
+    async fn simple_update(&self, bmc: &store::Bmc, image_uri: &str) -> Result<String, BmcError> {
+        let call = self.call(bmc, "installing an image")?;
+        let path = "/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate";
+        let answer = call.post(path, &json!({ "ImageURI": image_uri })).await?;
+        let task: Option<Link> = serde_json::from_slice(&answer.body).ok();
+        let task = answer.location.or(task.map(|task| task.path));
+        task.ok_or_else(|| call.unexpected("no task to follow".into()))
+    }
+}
+
+impl SystemResource {
+    fn system(&self) -> System {
+        // A word that Redfish may add one day reads as "does not say".
+        let power = self.power.clone().and_then(|power| serde_json::from_value::<PowerState>(power).ok());
+        let stamp = self.last_reset.as_deref().and_then(|text| text.parse::<prost_types::Timestamp>().ok());
+        System { power, last_reset: stamp.map(Moment::from) }
+    }
+}
+
+/// The message of a Redfish error body, shortened; empty if there is none.
+fn extended_message(body: &[u8]) -> String {
+    let Ok(body) = serde_json::from_slice::<Value>(body) else { return String::new() };
+    let error = &body["error"];
+    let extended = error["@Message.ExtendedInfo"][0]["Message"].as_str();
+    let message = extended.or(error["message"].as_str()).unwrap_or_default();
+    message.chars().take(300).collect()
+}
+
+fn causes(error: &reqwest::Error) -> String {
+    let mut source = std::error::Error::source(error);
+    let mut text = String::new();
+    while let Some(cause) = source {
+        text = cause.to_string();
+        source = cause.source();
+    }
+    // The innermost cause says it best; the outer ones repeat the address.
+    if text.is_empty() { error.to_string() } else { text }
+}

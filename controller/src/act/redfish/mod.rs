@@ -1,0 +1,54 @@
+//! Baseboard management controllers, spoken to in Redfish.
+//!
+//! [`Bmc`] is what actions and fact gathering need; [`Redfish`] does it over HTTP. Only standard Redfish is used:
+//! `ComputerSystem.Reset`, `Manager.Reset`, boot override, secure boot, `SimpleUpdate`. Every call has a time limit and
+//! reads a bounded answer. Passwords go into the request and nowhere else.
+
+mod client;
+mod error;
+mod power;
+
+pub use client::{Redfish, RedfishSettings, RedfishSetupError};
+pub use error::BmcError;
+pub use power::{PowerState, ResetType};
+
+use async_trait::async_trait;
+
+use crate::{Moment, store};
+
+/// What is asked of a BMC.
+#[async_trait]
+pub trait Bmc: Send + Sync {
+    /// Power state and last reset of the machine behind the BMC.
+    async fn system(&self, bmc: &store::Bmc) -> Result<System, BmcError>;
+
+    /// Resets or powers the machine behind the BMC; done when the BMC accepted it.
+    async fn reset(&self, bmc: &store::Bmc, reset: ResetType) -> Result<(), BmcError>;
+
+    /// Restarts the BMC itself.
+    async fn reset_bmc(&self, bmc: &store::Bmc) -> Result<(), BmcError>;
+
+    /// Sets the BMC back to what it was when it left the factory, its users included.
+    async fn factory_reset_bmc(&self, bmc: &store::Bmc) -> Result<(), BmcError>;
+
+    /// Makes the next boot, and only that, a UEFI HTTP boot.
+    async fn boot_once_uefi_http(&self, bmc: &store::Bmc) -> Result<(), BmcError>;
+
+    /// Turns UEFI secure boot on or off, from the next boot on.
+    async fn set_secure_boot(&self, bmc: &store::Bmc, enabled: bool) -> Result<(), BmcError>;
+
+    /// Puts boot options, by their Redfish reference, in this order.
+    async fn set_boot_order(&self, bmc: &store::Bmc, order: &[String]) -> Result<(), BmcError>;
+
+    /// Installs the image at `image_uri`; the answer is the path of the task that tells how far it is.
+    async fn simple_update(&self, bmc: &store::Bmc, image_uri: &str) -> Result<String, BmcError>;
+}
+
+/// What a BMC says of the machine behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct System {
+    /// On, off or in between; none if the BMC does not say.
+    pub power: Option<PowerState>,
+    /// When the machine was last reset, if the BMC keeps that.
+    pub last_reset: Option<Moment>,
+}

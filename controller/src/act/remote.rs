@@ -1,0 +1,297 @@
+use proto::MachineId;
+use rules::{Action, Argument};
+use serde_json::{Value, json};
+
+use super::{ActionError, Bmc, BmcError, PowerState, ResetType, journal};
+use crate::{
+    Moment,
+    store::{self, Finding, HostRecord},
+};
+
+/// Work at a BMC, or handed over to a service of the site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Remote {
+    /// Resets the host, or the DPUs the action is for.
+    Reset(ResetType),
+    /// Restarts the DPUs the action is for; all of them if it names none.
+    RestartDpus,
+    /// One step of a sequence of power commands, chosen by what was asked last and what the power is now.
+    Steps(PowerSteps),
+    /// Powers off and restarts the BMC.
+    OffAndResetBmc,
+    /// Restarts the BMC.
+    ResetBmc,
+    /// Sets one BMC to factory settings: the host's first, then one DPU's after the other.
+    FactoryResetBmc,
+    /// The reset that new firmware of a component needs.
+    ResetForComponent,
+    /// Secure boot on or off.
+    SecureBoot(bool),
+    /// Next boot over UEFI HTTP.
+    BootOnceUefiHttp,
+    /// Boot order by the argument `order`.
+    BootOrder,
+    /// Installs the image of the argument `image`.
+    InstallImage,
+    /// Work beyond standard Redfish, handed over to a service of the site: it sees the journal and reports facts. Until
+    /// it does, the fact is taken to be as asked.
+    HandOver(Asked),
+    /// As before, and then the machine is restarted.
+    HandOverThenRestart(Asked),
+}
+
+/// The fact that an action is to bring about, and its value; none if no fact tells.
+pub(crate) type Asked = Option<(&'static str, &'static str)>;
+
+/// Sequences of power commands that take one command an evaluation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PowerSteps {
+    /// Off, on.
+    Cycle,
+    /// Off, BMC reset, on.
+    CycleWithBmc,
+    /// Off, AC cycle, on.
+    Drain,
+}
+
+/// Something found out, or done, that later decisions need to know.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Found {
+    pub(crate) machine: MachineId,
+    name: &'static str,
+    value: Value,
+}
+
+impl Found {
+    pub(crate) fn new(machine: &MachineId, name: &'static str, value: impl Into<Value>) -> Self {
+        Self { machine: machine.clone(), name, value: value.into() }
+    }
+
+    pub(crate) fn finding(&self, at: Moment) -> Finding {
+        Finding { name: self.name.to_owned(), value: self.value.clone(), at }
+    }
+}
+
+/// One machine that an action is for.
+struct Target<'a> {
+    id: &'a MachineId,
+    bmc: &'a store::Bmc,
+    of_host: bool,
+}
+
+impl Remote {
+    /// Does it; what is to be remembered of it.
+    pub(crate) async fn run(
+        self,
+        bmc: &dyn Bmc,
+        record: &HostRecord,
+        action: &Action,
+    ) -> Result<Vec<Found>, ActionError> {
+        let targets = self.targets(record, action)?;
+        let mut found = Vec::new();
+        for target in &targets {
+            found.extend(self.run_on(bmc, record, action, target).await?);
+        }
+        Ok(found)
+    }
+
+    /// Whether what the journal says was about to run at `at` has happened, as far as the BMCs know.
+    pub(crate) async fn happened(self, bmc: &dyn Bmc, record: &HostRecord, action: &Action, at: Moment) -> bool {
+        if !matches!(self, Self::Reset(ResetType::ForceRestart | ResetType::PowerCycle) | Self::RestartDpus) {
+            // The others may as well be done twice.
+            return false;
+        }
+        let Ok(targets) = self.targets(record, action) else { return false };
+        for target in &targets {
+            match bmc.system(target.bmc).await {
+                Ok(system) if system.last_reset.is_some_and(|reset| reset > at) => {}
+                _ => return false,
+            }
+        }
+        !targets.is_empty()
+    }
+
+    /// What is remembered of an action that turned out to have happened.
+    pub(crate) fn recognised(self, record: &HostRecord, action: &Action) -> Vec<Found> {
+        journal::machines(record, action).iter().map(|id| Found::new(id, "requested.restart", true)).collect()
+    }
+
+    fn targets<'a>(self, record: &'a HostRecord, action: &Action) -> Result<Vec<Target<'a>>, ActionError> {
+        let dpu = |dpu: &'a store::Dpu| Target { id: &dpu.id, bmc: &dpu.bmc, of_host: false };
+        if self == Self::RestartDpus && action.dpus.is_empty() {
+            return Ok(record.dpus.iter().map(dpu).collect());
+        }
+        if action.dpus.is_empty() {
+            return Ok(vec![Target { id: &record.host.id, bmc: &record.host.bmc, of_host: true }]);
+        }
+        let named = |id: &String| {
+            let missing = || ActionError::NoSuchDpu { action: action.name.to_string(), dpu: id.clone() };
+            journal::dpu_of(record, id).map(dpu).ok_or_else(missing)
+        };
+        action.dpus.iter().map(named).collect()
+    }
+
+    async fn run_on(
+        self,
+        bmc: &dyn Bmc,
+        record: &HostRecord,
+        action: &Action,
+        target: &Target<'_>,
+    ) -> Result<Vec<Found>, ActionError> {
+        Ok(match self {
+            Self::Reset(reset) => {
+                bmc.reset(target.bmc, reset).await?;
+                remembered(record, target, reset)
+            }
+            Self::RestartDpus => {
+                bmc.reset(target.bmc, ResetType::ForceRestart).await?;
+                remembered(record, target, ResetType::ForceRestart)
+            }
+            Self::Steps(steps) => steps.next(bmc, record, target).await?,
+            Self::OffAndResetBmc => {
+                bmc.reset(target.bmc, ResetType::ForceOff).await?;
+                bmc.reset_bmc(target.bmc).await?;
+                let mut found = remembered(record, target, ResetType::ForceOff);
+                found.push(Found::new(target.id, "requested.bmc_reset", true));
+                found
+            }
+            Self::ResetBmc => {
+                bmc.reset_bmc(target.bmc).await?;
+                vec![Found::new(target.id, "requested.bmc_reset", true)]
+            }
+            Self::FactoryResetBmc => factory_reset(bmc, record).await?,
+            Self::ResetForComponent => {
+                if text(action, "component").is_ok_and(|component| component == "bmc") {
+                    bmc.reset_bmc(target.bmc).await?;
+                } else {
+                    bmc.reset(target.bmc, ResetType::ForceRestart).await?;
+                }
+                vec![Found::new(target.id, "requested.component_reset", true)]
+            }
+            Self::SecureBoot(enabled) => {
+                bmc.set_secure_boot(target.bmc, enabled).await?;
+                Vec::new()
+            }
+            Self::BootOnceUefiHttp => {
+                bmc.boot_once_uefi_http(target.bmc).await?;
+                Vec::new()
+            }
+            Self::BootOrder => {
+                let order = texts(action, "order");
+                // Without one the site leaves the order as it is.
+                if !order.is_empty() {
+                    bmc.set_boot_order(target.bmc, &order).await?;
+                }
+                vec![Found::new(target.id, "bmc.boot_order_set", "yes")]
+            }
+            Self::InstallImage => {
+                let task = bmc.simple_update(target.bmc, text(action, "image")?).await?;
+                let mut found = vec![Found::new(target.id, "requested.install_task", task)];
+                found.push(Found::new(target.id, "dpu.install_task", "new"));
+                found
+            }
+            Self::HandOver(asked) => as_asked(target, asked),
+            Self::HandOverThenRestart(asked) => {
+                bmc.reset(target.bmc, ResetType::ForceRestart).await?;
+                let mut found = remembered(record, target, ResetType::ForceRestart);
+                found.extend(as_asked(target, asked));
+                found
+            }
+        })
+    }
+}
+
+impl PowerSteps {
+    async fn next(self, bmc: &dyn Bmc, record: &HostRecord, target: &Target<'_>) -> Result<Vec<Found>, ActionError> {
+        let system = bmc.system(target.bmc).await?;
+        let off = system.power == Some(PowerState::Off);
+        let entered = Moment::from_micros(record.life.version.micros());
+        let done = |name: &str| {
+            let found = record.findings.get(target.id)?.iter().find(|finding| finding.name == name)?;
+            (found.at > entered).then_some(&found.value)
+        };
+        let asked_off = done("bmc.last_power_request").is_some_and(|value| value == "off" || value == "ac_cycle");
+        let asked_on = done("bmc.last_power_request").is_some_and(|value| value == "on");
+        if asked_on && system.power == Some(PowerState::On) {
+            return Ok(vec![Found::new(target.id, "bmc.power", "on")]);
+        }
+        if !off || !(asked_off || asked_on) {
+            bmc.reset(target.bmc, ResetType::ForceOff).await?;
+            return Ok(remembered(record, target, ResetType::ForceOff));
+        }
+        match self {
+            Self::CycleWithBmc if done("requested.bmc_reset").is_none() => {
+                bmc.reset_bmc(target.bmc).await?;
+                return Ok(vec![Found::new(target.id, "requested.bmc_reset", true)]);
+            }
+            Self::Drain if done("bmc.last_power_request").is_some_and(|value| value == "off") => {
+                match bmc.reset(target.bmc, ResetType::PowerCycle).await {
+                    Ok(()) => return Ok(remembered(record, target, ResetType::PowerCycle)),
+                    // Without an AC cycle the time it stays off has to do.
+                    Err(BmcError::Unsupported { .. }) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            _ => {}
+        }
+        bmc.reset(target.bmc, ResetType::On).await?;
+        Ok(remembered(record, target, ResetType::On))
+    }
+}
+
+fn as_asked(target: &Target<'_>, asked: Asked) -> Vec<Found> {
+    asked.map(|(fact, value)| Found::new(target.id, fact, value)).into_iter().collect()
+}
+
+/// The host's BMC first, then one DPU's an evaluation; those that are done are remembered.
+async fn factory_reset(bmc: &dyn Bmc, record: &HostRecord) -> Result<Vec<Found>, ActionError> {
+    let host = &record.host;
+    let known = record.findings.get(&host.id).into_iter().flatten();
+    let done = known.filter(|finding| finding.name == "requested.factory_reset").map(|finding| finding.value.clone());
+    let mut done: Vec<String> = done.last().and_then(|value| serde_json::from_value(value).ok()).unwrap_or_default();
+    let all = [(&host.id, &host.bmc)].into_iter().chain(record.dpus.iter().map(|dpu| (&dpu.id, &dpu.bmc)));
+    let next =
+        all.filter(|(_, bmc)| !bmc.url.is_empty()).find(|(id, _)| !done.iter().any(|known| known == id.as_str()));
+    let Some((id, access)) = next else { return Ok(Vec::new()) };
+    bmc.factory_reset_bmc(access).await?;
+    done.push(id.to_string());
+    Ok(vec![Found::new(&host.id, "requested.factory_reset", json!(done))])
+}
+
+/// A power command as rules see it later. DPUs lose power with their host.
+fn remembered(record: &HostRecord, target: &Target<'_>, reset: ResetType) -> Vec<Found> {
+    let (word, restarts, power_lost) = match reset {
+        ResetType::On => ("on", false, true),
+        ResetType::ForceOff | ResetType::GracefulShutdown => ("off", false, true),
+        ResetType::ForceRestart | ResetType::GracefulRestart => ("restart", true, false),
+        ResetType::PowerCycle => ("ac_cycle", true, true),
+    };
+    let mut found = Vec::new();
+    if target.of_host {
+        found.push(Found::new(target.id, "bmc.last_power_request", word));
+        if power_lost {
+            found.extend(record.dpus.iter().map(|dpu| Found::new(&dpu.id, "requested.restart", true)));
+        }
+    }
+    if restarts || !target.of_host {
+        found.push(Found::new(target.id, "requested.restart", true));
+    }
+    found
+}
+
+/// A text argument.
+pub(super) fn text<'a>(action: &'a Action, argument: &'static str) -> Result<&'a str, ActionError> {
+    match action.args.get(argument) {
+        Some(Argument::Text(text)) => Ok(text),
+        _ => Err(ActionError::Argument { action: action.name.to_string(), argument, what: "a text" }),
+    }
+}
+
+/// An argument of texts; one text counts as a list of one.
+pub(super) fn texts(action: &Action, argument: &str) -> Vec<String> {
+    match action.args.get(argument) {
+        Some(Argument::Texts(texts)) => texts.iter().map(ToString::to_string).collect(),
+        Some(Argument::Text(text)) if !text.is_empty() => vec![text.to_string()],
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,106 @@
+use proto::site;
+use tonic::Status;
+
+use super::{
+    SiteService,
+    answer::from_store,
+    summary::{self, time},
+};
+use crate::{
+    Moment, add_hosts, check_hosts, facts,
+    store::{AddressPool, HostRecord},
+};
+
+/// Hosts that one request may add.
+const MOST_HOSTS: usize = 10_000;
+/// Journal lines and transitions that are shown.
+const MOST_LINES: u32 = 250;
+
+impl SiteService {
+    pub(super) async fn add(&self, request: site::AddHostsRequest) -> Result<site::AddHostsResponse, Status> {
+        if request.hosts.len() > MOST_HOSTS {
+            return Err(Status::invalid_argument(format!("hosts: more than {MOST_HOSTS} at once")));
+        }
+        let rules = self.packs.rules().current();
+        let hosts = check_hosts(&request.hosts, rules.initial()).map_err(|faults| {
+            let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            Status::invalid_argument(texts.join("; "))
+        })?;
+        if let Some(host) = hosts.iter().find(|host| !rules.has_state(&host.state)) {
+            let fault = format!("host `{}`: the rules have no state `{}` to start in", host.name, host.state);
+            return Err(Status::invalid_argument(fault));
+        }
+        let counts =
+            add_hosts(&self.store, self.network.as_deref(), &hosts, Moment::now()).await.map_err(from_store)?;
+        for host in hosts {
+            self.dirty.mark(host.id);
+        }
+        Ok(site::AddHostsResponse { added: counts.added, changed: counts.changed, unchanged: counts.unchanged })
+    }
+
+    pub(super) async fn list(&self, request: site::ListHostsRequest) -> Result<site::ListHostsResponse, Status> {
+        let mut tx = self.store.read().await.map_err(from_store)?;
+        let mut hosts = Vec::new();
+        for host in tx.hosts().await.map_err(from_store)? {
+            let record = tx.host_record(&host.id).await.map_err(from_store)?;
+            if record.life.state.as_str().starts_with(&request.state_prefix) {
+                hosts.push(summary::host(&record, self.above_sla(&record)));
+            }
+        }
+        Ok(site::ListHostsResponse { hosts })
+    }
+
+    pub(super) async fn detail(&self, request: site::HostRef) -> Result<site::HostDetail, Status> {
+        let mut tx = self.store.read().await.map_err(from_store)?;
+        let host = tx.find_host(&request.host).await.map_err(from_store)?;
+        let record = tx.host_record(&host.id).await.map_err(from_store)?;
+        let mut dpus = Vec::new();
+        for dpu in &record.dpus {
+            let mut status = summary::dpu(&record, dpu).status;
+            let held = tx.addresses_of(dpu.id.as_str()).await.map_err(from_store)?;
+            let loopback = held.iter().find(|address| address.pool == AddressPool::Loopback);
+            status.loopback_ip = loopback.map(|held| held.address.to_string()).unwrap_or_default();
+            dpus.push(status);
+        }
+        let actions = tx.actions(&host.id, MOST_LINES).await.map_err(from_store)?;
+        let actions = actions.into_iter().map(|action| site::Action {
+            name: action.name,
+            target: action.target,
+            status: action.status.to_string(),
+            at: action.finished_at.unwrap_or(action.intended_at).to_string(),
+            error: action.error,
+        });
+        Ok(site::HostDetail {
+            summary: Some(summary::host(&record, self.above_sla(&record))),
+            state_version: record.life.version.to_string(),
+            network_config_version: record.host.network_version.to_string(),
+            use_admin_network: record.host.use_admin_network,
+            dpus,
+            alerts: summary::alerts(&record),
+            bmc_url: record.host.bmc.url.clone(),
+            mac: record.host.mac.clone(),
+            actions: actions.collect(),
+        })
+    }
+
+    pub(super) async fn history(&self, request: site::HostHistoryRequest) -> Result<site::HostHistory, Status> {
+        let mut tx = self.store.read().await.map_err(from_store)?;
+        let host = tx.find_host(&request.host).await.map_err(from_store)?;
+        let limit = if request.limit == 0 { 50 } else { request.limit.min(MOST_LINES) };
+        let lines = tx.history(&host.id, limit).await.map_err(from_store)?;
+        let transitions = lines.into_iter().map(|line| site::Transition {
+            from: line.from.to_string(),
+            to: line.to.to_string(),
+            state_version: line.version.to_string(),
+            at: time(Some(line.at)),
+            pack_hash: line.pack_hash,
+            reason: line.reason,
+        });
+        Ok(site::HostHistory { transitions: transitions.collect() })
+    }
+
+    pub(super) fn above_sla(&self, record: &HostRecord) -> bool {
+        let snapshot = facts::snapshot(record, &self.switches, Moment::now());
+        self.packs.rules().current().explain(&snapshot).above_sla
+    }
+}

@@ -1,0 +1,115 @@
+//! The operator interface. One file a concern.
+
+mod addresses;
+mod answer;
+mod dpus;
+mod explain;
+mod hosts;
+mod requests;
+mod rule_packs;
+mod summary;
+mod vpcs;
+
+use std::sync::Arc;
+
+use proto::site::{self, site_server::Site};
+use tonic::{Request, Response, Status, async_trait};
+
+use crate::{DirtyHosts, network::SiteNetwork, rule_packs::RulePacks, store::Store};
+
+/// The operator interface's server.
+#[derive(Clone)]
+pub struct SiteService {
+    store: Store,
+    network: Option<Arc<SiteNetwork>>,
+    packs: Arc<RulePacks>,
+    switches: rules::Site,
+    dirty: DirtyHosts,
+}
+
+impl SiteService {
+    /// Serves from a database. `switches` are those that the reconciler shows to the rules.
+    #[must_use]
+    pub fn new(
+        store: Store,
+        network: Option<Arc<SiteNetwork>>,
+        packs: Arc<RulePacks>,
+        switches: rules::Site,
+        dirty: DirtyHosts,
+    ) -> Self {
+        Self { store, network, packs, switches, dirty }
+    }
+}
+
+type Answer<T> = Result<Response<T>, Status>;
+
+#[async_trait]
+impl Site for SiteService {
+    async fn add_hosts(&self, request: Request<site::AddHostsRequest>) -> Answer<site::AddHostsResponse> {
+        self.add(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn list_hosts(&self, request: Request<site::ListHostsRequest>) -> Answer<site::ListHostsResponse> {
+        self.list(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn get_host(&self, request: Request<site::HostRef>) -> Answer<site::HostDetail> {
+        self.detail(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn explain_host(&self, request: Request<site::HostRef>) -> Answer<site::Explanation> {
+        self.explain(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn get_host_history(&self, request: Request<site::HostHistoryRequest>) -> Answer<site::HostHistory> {
+        self.history(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn request_host(&self, request: Request<site::HostRequest>) -> Answer<()> {
+        self.request(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn report_host_event(&self, request: Request<site::HostEvent>) -> Answer<()> {
+        self.event(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn list_dpus(&self, request: Request<site::ListDpusRequest>) -> Answer<site::ListDpusResponse> {
+        self.dpus(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn forget_dpu(&self, request: Request<site::ForgetDpuRequest>) -> Answer<()> {
+        self.forget(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn create_vpc(&self, request: Request<site::CreateVpcRequest>) -> Answer<site::Vpc> {
+        self.make_vpc(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn list_vpcs(&self, _: Request<site::ListVpcsRequest>) -> Answer<site::ListVpcsResponse> {
+        self.vpcs().await.map(Response::new)
+    }
+
+    async fn delete_vpc(&self, request: Request<site::DeleteVpcRequest>) -> Answer<()> {
+        self.remove_vpc(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn list_addresses(&self, _: Request<site::ListAddressesRequest>) -> Answer<site::ListAddressesResponse> {
+        self.addresses().await.map(Response::new)
+    }
+
+    async fn list_rule_packs(&self, _: Request<site::ListRulePacksRequest>) -> Answer<site::ListRulePacksResponse> {
+        self.rule_packs().await.map(Response::new)
+    }
+
+    async fn list_facts(&self, _: Request<site::ListFactsRequest>) -> Answer<site::ListFactsResponse> {
+        Ok(Response::new(rule_packs::facts()))
+    }
+
+    async fn apply_rules(&self, request: Request<site::ApplyRulesRequest>) -> Answer<site::ApplyRulesResponse> {
+        self.apply(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn rollback_rules(&self, request: Request<site::RollbackRulesRequest>) -> Answer<site::ApplyRulesResponse> {
+        self.rollback(request.into_inner()).await.map(Response::new)
+    }
+}

@@ -1,0 +1,108 @@
+use proto::site;
+use tonic::Status;
+
+use super::{SiteService, answer::from_store};
+use crate::{
+    Moment, facts,
+    nearest::hint,
+    store::{Event, Finding, Host, Request, Tx},
+};
+
+/// Arguments that a request or event may have, and bytes in one of them.
+const MOST_ARGUMENTS: usize = 32;
+const LONGEST_ARGUMENT: usize = 4_096;
+
+impl SiteService {
+    pub(super) async fn request(&self, request: site::HostRequest) -> Result<(), Status> {
+        let known: Vec<&str> = facts::REQUESTS.iter().map(|(kind, _)| *kind).collect();
+        if !known.contains(&request.kind.as_str()) {
+            return Err(unknown("request", &request.kind, &known));
+        }
+        let arguments = checked(request.arguments)?;
+        let mut tx = self.store.write().await.map_err(from_store)?;
+        let host = tx.find_host(&request.host).await.map_err(from_store)?;
+        if request.withdraw {
+            tx.remove_request(&host.id, &request.kind).await.map_err(from_store)?;
+        } else {
+            let asked = Request { kind: request.kind, at: Moment::now(), arguments };
+            tx.put_request(&host.id, &asked).await.map_err(from_store)?;
+        }
+        tx.commit().await.map_err(from_store)?;
+        self.dirty.mark(host.id);
+        Ok(())
+    }
+
+    pub(super) async fn event(&self, event: site::HostEvent) -> Result<(), Status> {
+        let mut arguments = checked(event.arguments)?;
+        let now = Moment::now();
+        let mut tx = self.store.write().await.map_err(from_store)?;
+        let host = tx.find_host(&event.host).await.map_err(from_store)?;
+        let machine = match arguments.remove("dpu") {
+            Some(name) => {
+                let dpu = tx.find_dpu(&name).await.map_err(from_store)?;
+                if dpu.host != host.id {
+                    return Err(Status::invalid_argument(format!("host `{}` has no DPU `{name}`", host.name)));
+                }
+                dpu.id
+            }
+            None => host.id.clone(),
+        };
+        let known: Vec<&str> = facts::EVENTS.iter().map(|(kind, _)| *kind).collect();
+        if event.kind == "dhcp_suppressed" {
+            acknowledge(&mut tx, &host, arguments.get("mac"), now).await?;
+        } else if known.contains(&event.kind.as_str()) {
+            let event = Event { kind: event.kind, at: now, arguments };
+            tx.put_event(&machine, &event).await.map_err(from_store)?;
+        } else if event.kind.contains('.') {
+            let of_dpu = event.kind.starts_with("dpu.");
+            if of_dpu == (machine == host.id) {
+                let fault = if of_dpu { "needs the argument `dpu`" } else { "is not a fact of a DPU" };
+                return Err(Status::invalid_argument(format!("fact `{}` {fault}", event.kind)));
+            }
+            let Some(value) = arguments.get("value") else {
+                return Err(Status::invalid_argument(format!("fact `{}` needs the argument `value`", event.kind)));
+            };
+            let finding = facts::finding_of(&event.kind, value, now)
+                .map_err(|fault| Status::invalid_argument(fault.to_string()))?;
+            tx.put_finding(&machine, &finding).await.map_err(from_store)?;
+        } else {
+            return Err(unknown("event", &event.kind, &known));
+        }
+        tx.commit().await.map_err(from_store)?;
+        self.dirty.mark(host.id);
+        Ok(())
+    }
+}
+
+/// A machine with this MAC was refused an address, as decommissioning wants it.
+async fn acknowledge(tx: &mut Tx, host: &Host, mac: Option<&String>, now: Moment) -> Result<(), Status> {
+    const NAME: &str = "acknowledged.dhcp";
+    let mac = mac.ok_or_else(|| Status::invalid_argument("event `dhcp_suppressed` needs the argument `mac`"))?;
+    let found = tx.findings(&host.id).await.map_err(from_store)?;
+    let known = found.into_iter().find(|finding| finding.name == NAME);
+    let mut macs: Vec<String> =
+        known.and_then(|finding| serde_json::from_value(finding.value).ok()).unwrap_or_default();
+    let mac = mac.to_ascii_lowercase();
+    if !macs.contains(&mac) && macs.len() < 64 {
+        macs.push(mac);
+    }
+    tx.put_finding(&host.id, &Finding { name: NAME.to_owned(), value: macs.into(), at: now }).await.map_err(from_store)
+}
+
+fn unknown(what: &str, kind: &str, known: &[&str]) -> Status {
+    let short: String = kind.chars().take(80).collect();
+    Status::invalid_argument(format!("there is no {what} `{}`{}", short.escape_default(), hint(&short, known)))
+}
+
+fn checked(
+    arguments: std::collections::HashMap<String, String>,
+) -> Result<std::collections::BTreeMap<String, String>, Status> {
+    if arguments.len() > MOST_ARGUMENTS {
+        return Err(Status::invalid_argument(format!("arguments: more than {MOST_ARGUMENTS}")));
+    }
+    let long = |(name, value): (&String, &String)| name.len().max(value.len()) > LONGEST_ARGUMENT;
+    if arguments.iter().any(long) {
+        return Err(Status::invalid_argument(format!("arguments: one is longer than {LONGEST_ARGUMENT} bytes")));
+    }
+    Ok(arguments.into_iter().collect())
+}

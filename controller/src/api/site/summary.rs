@@ -1,0 +1,104 @@
+//! What operators see of hosts and DPUs, from rows. Pure.
+
+use proto::site;
+
+use crate::{
+    Moment, facts,
+    store::{Dpu, HostRecord, OutcomeKind},
+};
+
+pub(super) fn time(at: Option<Moment>) -> String {
+    at.map(|at| at.to_string()).unwrap_or_default()
+}
+
+/// `above_sla` is for the rules to say.
+pub(super) fn host(record: &HostRecord, above_sla: bool) -> site::HostSummary {
+    let life = &record.life;
+    let outcome = match life.outcome.kind {
+        OutcomeKind::None => "",
+        OutcomeKind::Go => "go",
+        OutcomeKind::Wait => "wait",
+        OutcomeKind::Error => "error",
+    };
+    let ready = record.dpus.iter().filter(|dpu| self::dpu(record, dpu).ready()).count();
+    site::HostSummary {
+        name: record.host.name.clone(),
+        machine_id: record.host.id.to_string(),
+        state: life.state.to_string(),
+        state_since: Moment::from_micros(life.version.micros()).to_string(),
+        outcome: outcome.to_owned(),
+        // What made the host move says nothing about where it is.
+        reason: if life.outcome.kind == OutcomeKind::Go { String::new() } else { life.outcome.reason.clone() },
+        instance_id: record.instance.as_ref().map(|instance| instance.id.to_string()).unwrap_or_default(),
+        above_sla,
+        dpus: u32::try_from(record.dpus.len()).unwrap_or(u32::MAX),
+        dpus_ready: u32::try_from(ready).unwrap_or(u32::MAX),
+    }
+}
+
+/// A DPU, and whether it is where it should be.
+pub(super) struct DpuView {
+    pub(super) status: site::DpuStatus,
+    current: bool,
+}
+
+impl DpuView {
+    fn ready(&self) -> bool {
+        self.current && self.status.healthy
+    }
+}
+
+pub(super) fn dpu(record: &HostRecord, dpu: &Dpu) -> DpuView {
+    let seen = record.observations.get(&dpu.id);
+    let text = |version: Option<proto::ConfigVersion>| version.map(|version| version.to_string()).unwrap_or_default();
+    let instance = record.instance.as_ref().filter(|instance| instance.required_dpus().contains(&dpu.position));
+    let wanted = instance.filter(|_| !record.host.use_admin_network).map(|instance| instance.network_version);
+    let alerts: Vec<site::Alert> = machine_alerts(record, &dpu.id, &dpu.name);
+    let reported = record.health.get(&dpu.id).into_iter().flatten();
+    let agent = reported.map(|applied| applied.report.source.as_str()).any(|source| source == facts::AGENT_SOURCE);
+    let current = seen.is_some_and(|seen| {
+        seen.network_version == Some(record.host.network_version) && seen.instance_network_version == wanted
+    });
+    let status = site::DpuStatus {
+        name: dpu.name.clone(),
+        machine_id: dpu.id.to_string(),
+        host: record.host.name.clone(),
+        primary: dpu.primary(),
+        loopback_ip: String::new(),
+        agent_version: seen.and_then(|seen| seen.agent_version.clone()).unwrap_or_default(),
+        last_report: time(seen.map(|seen| seen.observed_at)),
+        desired_network_config_version: record.host.network_version.to_string(),
+        applied_network_config_version: text(seen.and_then(|seen| seen.network_version)),
+        desired_instance_network_config_version: text(wanted),
+        applied_instance_network_config_version: text(seen.and_then(|seen| seen.instance_network_version)),
+        network_config_error: seen.and_then(|seen| seen.network_error.clone()).unwrap_or_default(),
+        healthy: agent && alerts.is_empty(),
+        alerts,
+    };
+    DpuView { status, current }
+}
+
+/// Alerts of all reports on the host and its DPUs.
+pub(super) fn alerts(record: &HostRecord) -> Vec<site::Alert> {
+    let mut alerts = machine_alerts(record, &record.host.id, "");
+    for dpu in &record.dpus {
+        alerts.extend(machine_alerts(record, &dpu.id, &dpu.name));
+    }
+    alerts
+}
+
+fn machine_alerts(record: &HostRecord, machine: &proto::MachineId, dpu: &str) -> Vec<site::Alert> {
+    let reports = record.health.get(machine).into_iter().flatten().map(|applied| &applied.report);
+    let alerts = reports.flat_map(|report| report.alerts.iter().map(move |alert| (report, alert)));
+    alerts
+        .map(|(report, alert)| site::Alert {
+            probe: alert.id.clone(),
+            target: alert.target.clone().unwrap_or_default(),
+            message: alert.message.clone(),
+            classifications: alert.classifications.clone(),
+            since: time(alert.in_alert_since),
+            source: report.source.clone(),
+            dpu: dpu.to_owned(),
+        })
+        .collect()
+}

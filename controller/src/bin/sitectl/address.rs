@@ -1,0 +1,29 @@
+//! `sitectl address`.
+
+use std::time::SystemTime;
+
+use proto::site::{Address, ListAddressesRequest};
+
+use crate::{
+    connect::Controller,
+    failure::Failure,
+    output::{Format, ago, table},
+};
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Verb {
+    /// Every address, its pool and its owner
+    List,
+}
+
+pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) -> Result<String, Failure> {
+    let Verb::List = verb;
+    let failure = controller.failure();
+    let answer = controller.site.list_addresses(ListAddressesRequest {}).await.map_err(failure)?.into_inner();
+    let now = SystemTime::now();
+    let row =
+        |given: &Address| [given.address.clone(), given.pool.clone(), given.owner.clone(), ago(&given.since, now)];
+    format.answer(&answer, |answer| {
+        table(["ADDRESS", "POOL", "OWNER", "SINCE"], answer.addresses.iter().map(row).collect(), "no addresses")
+    })
+}

@@ -1,0 +1,141 @@
+//! `sitectl`: what operators ask of a site controller, and the tools that make rules safe to edit.
+
+mod address;
+mod connect;
+mod dpu;
+mod explain;
+mod failure;
+mod health;
+mod host;
+mod instance;
+mod output;
+mod vpc;
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use clap::{Parser, Subcommand};
+
+use crate::{connect::ControllerArgs, failure::Failure, output::Format};
+
+/// Operates a site: its hosts, DPUs, instances, VPCs, health reports and rules.
+///
+/// Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no such thing, 4 controller unreachable.
+#[derive(Parser)]
+#[command(name = "sitectl", version, propagate_version = true)]
+struct Cli {
+    #[command(flatten)]
+    controller: ControllerArgs,
+    /// Tables for people or JSON for programs
+    #[arg(long, short, global = true, value_enum, default_value = "table")]
+    output: Format,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Hosts, and why they are where they are
+    #[command(subcommand)]
+    Host(host::Verb),
+    /// Instances of tenants
+    #[command(subcommand)]
+    Instance(instance::Verb),
+    /// VPCs and their prefixes
+    #[command(subcommand)]
+    Vpc(vpc::Verb),
+    /// Health reports that operators and tools put on hosts and DPUs
+    #[command(subcommand)]
+    Health(health::Verb),
+    /// DPUs, what they should run and what they say they run
+    #[command(subcommand)]
+    Dpu(dpu::Verb),
+    /// Addresses the site has given out
+    #[command(subcommand)]
+    Address(address::Verb),
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli).await {
+        Ok(text) => print(&text),
+        Err(failure) => {
+            let _ = writeln!(io::stderr(), "sitectl: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+async fn run(cli: Cli) -> Result<String, Failure> {
+    let format = cli.output;
+    let connect = async || cli.controller.connect().await;
+    match cli.verb {
+        Verb::Host(verb) => host::run(verb, connect().await?, format).await,
+        Verb::Instance(verb) => instance::run(verb, connect().await?, format).await,
+        Verb::Vpc(verb) => vpc::run(verb, connect().await?, format).await,
+        Verb::Health(verb) => health::run(verb, connect().await?, format).await,
+        Verb::Dpu(verb) => dpu::run(verb, connect().await?, format).await,
+        Verb::Address(verb) => address::run(verb, connect().await?, format).await,
+    }
+}
+
+/// A reader that went away (`sitectl … | head`) is no failure.
+fn print(text: &str) -> ExitCode {
+    if text.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    match writeln!(io::stdout(), "{text}") {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => ExitCode::from(1),
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_verb_of_the_site_parses() {
+        for line in [
+            "host list --state Assigned",
+            "host show host-1",
+            "host explain host-1 --output json",
+            "host history host-1 --limit 5",
+            "host request host-1 decommission",
+            "host request host-1 host_reprovision --withdraw",
+            "host event host-1 rebooted --argument boot=disk",
+            "host add --file site.yaml",
+            "instance create --host any --vpc blue --vf 0 --vf 1 --hostname web --tenant acme --name web",
+            "instance create --host host-1 --vpc-prefix 10.0.0.0/24",
+            "instance update web --vf 0",
+            "instance delete web --wait",
+            "instance show web --wait-for ready --timeout 60",
+            "instance list",
+            "vpc create blue --tenant acme --prefix 10.0.0.0/24 --virtualization fnn",
+            "vpc list",
+            "vpc delete blue",
+            "health insert host-1 --source operator --probe Broken --classification PreventAllocations --mode replace",
+            "health remove host-1 --source operator",
+            "health list host-1",
+            "dpu status",
+            "dpu forget host-1-dpu0",
+            "address list",
+        ] {
+            let words = std::iter::once("sitectl").chain(line.split(' '));
+            assert!(Cli::try_parse_from(words).is_ok(), "{line}");
+        }
+        for line in ["instance create --host any", "health insert host-1 --source x", "host frobnicate"] {
+            let words = std::iter::once("sitectl").chain(line.split(' '));
+            assert!(Cli::try_parse_from(words).is_err(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! `sitectl vpc`.
+
+use proto::site::{CreateVpcRequest, DeleteVpcRequest, ListVpcsRequest, Vpc};
+
+use crate::{
+    connect::Controller,
+    failure::Failure,
+    output::{Format, table},
+};
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Verb {
+    /// Creates a VPC with the prefixes its instances take addresses from
+    Create {
+        /// Name of the VPC
+        name: String,
+        /// Organization that owns it
+        #[arg(long)]
+        tenant: String,
+        /// Prefix in CIDR notation, may be repeated
+        #[arg(long = "prefix", value_name = "CIDR", required = true)]
+        prefixes: Vec<String>,
+        /// How its traffic is separated: `etv` or `fnn`
+        #[arg(long, default_value = "")]
+        virtualization: String,
+    },
+    /// Every VPC with its VNI and prefixes
+    List,
+    /// Deletes a VPC that no instance uses
+    Delete {
+        /// Id or name
+        vpc: String,
+    },
+}
+
+pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) -> Result<String, Failure> {
+    let failure = controller.failure();
+    let site = &mut controller.site;
+    match verb {
+        Verb::Create { name, tenant, prefixes, virtualization } => {
+            let request = CreateVpcRequest { name, tenant_organization_id: tenant, prefixes, virtualization };
+            let vpc = site.create_vpc(request).await.map_err(failure)?.into_inner();
+            format.answer(&vpc, |vpc| list(std::slice::from_ref(vpc)))
+        }
+        Verb::List => {
+            let answer = site.list_vpcs(ListVpcsRequest {}).await.map_err(failure)?.into_inner();
+            format.answer(&answer, |answer| list(&answer.vpcs))
+        }
+        Verb::Delete { vpc } => {
+            let text = format!("{vpc} is deleted");
+            site.delete_vpc(DeleteVpcRequest { vpc }).await.map_err(failure)?;
+            format.answer(&serde_json::json!({}), |_| text)
+        }
+    }
+}
+
+fn list(vpcs: &[Vpc]) -> String {
+    let row = |vpc: &Vpc| {
+        let prefixes = vpc.prefixes.iter().map(|prefix| prefix.prefix.as_str()).collect::<Vec<_>>().join(" ");
+        [
+            vpc.name.clone(),
+            vpc.tenant_organization_id.clone(),
+            vpc.vni.to_string(),
+            vpc.virtualization.clone(),
+            prefixes,
+            vpc.id.clone(),
+        ]
+    };
+    table(["VPC", "TENANT", "VNI", "VIRTUALIZATION", "PREFIXES", "ID"], vpcs.iter().map(row).collect(), "no VPCs")
+}

@@ -1,0 +1,147 @@
+use super::{findings::Findings, journal, reports};
+use crate::{
+    Moment,
+    store::{Dpu, HostRecord},
+};
+
+/// Latest event of these kinds on a machine.
+pub(super) fn event_at(record: &HostRecord, machine: &proto::MachineId, kinds: &[&str]) -> Option<Moment> {
+    let events = record.events.get(machine)?;
+    events.iter().filter(|event| kinds.contains(&event.kind.as_str())).map(|event| event.at).max()
+}
+
+fn micros(at: Option<Moment>) -> Option<u64> {
+    at.map(Moment::micros)
+}
+
+pub(super) fn host(record: &HostRecord, found: &Findings<'_>) -> rules::Host {
+    let event = |kinds: &[&str]| micros(event_at(record, &record.host.id, kinds));
+    let granted = rules::Host { other_nics_synced: true, supernics_unlocked: true, ..Default::default() };
+    rules::Host {
+        paired: true,
+        associated_dpus: i64::try_from(record.dpus.len()).unwrap_or(i64::MAX),
+        use_admin_network: record.host.use_admin_network,
+        discovered_at: event(&["discovered"]),
+        rebooted_at: event(&["rebooted"]),
+        cleaned_at: event(&["cleaned"]),
+        scout_seen_at: event(&["discovered", "rebooted", "cleaned", "validated", "seen"]),
+        reboot_requested_at: micros(found.at("requested", "restart")),
+        ..found.over("host", granted)
+    }
+}
+
+pub(super) fn bmc(record: &HostRecord, found: &Findings<'_>) -> rules::Bmc {
+    // Of what only a vendor's tools can tell, nothing is known against the host until somebody reports it.
+    let granted = rules::Bmc {
+        reachable: !record.host.bmc.url.is_empty(),
+        lockdown: rules::Lockdown::Disabled,
+        bios_setup: rules::Answer::Yes,
+        boot_order_set: rules::Answer::Yes,
+        ..Default::default()
+    };
+    rules::Bmc {
+        power_requested_at: micros(found.at("bmc", "last_power_request")),
+        power_read_at: micros(found.at("bmc", "power")),
+        reset_at: micros(found.at("requested", "component_reset")),
+        ..found.over("bmc", granted)
+    }
+}
+
+pub(super) fn firmware(record: &HostRecord, found: &Findings<'_>) -> rules::Firmware {
+    let event = |kinds: &[&str]| micros(event_at(record, &record.host.id, kinds));
+    let granted = rules::Firmware { at_target: true, upload_slot_free: true, ..Default::default() };
+    rules::Firmware {
+        explored_at: event(&["explored"]),
+        failed_at: event(&["upgrade_failed"]),
+        ..found.over("firmware", granted)
+    }
+}
+
+/// MACs that have acknowledged, and machines that are reset, are remembered beside the facts.
+pub(super) fn decommission(record: &HostRecord, found: &Findings<'_>) -> rules::Decommission {
+    let known = |macs: Vec<&String>| macs.into_iter().filter(|mac| !mac.is_empty()).cloned().collect::<Vec<_>>();
+    let oob_macs = known(record.dpus.iter().map(|dpu| &dpu.oob_mac).collect());
+    let bmc_macs =
+        known([&record.host.bmc.mac].into_iter().chain(record.dpus.iter().map(|dpu| &dpu.bmc.mac)).collect());
+    let acknowledged = found.texts("acknowledged", "dhcp");
+    let pending = |macs: &[String]| macs.iter().filter(|mac| !acknowledged.contains(mac)).cloned().collect();
+    let reset = found.texts("requested", "factory_reset");
+    let machines =
+        [(&record.host.id, &record.host.bmc)].into_iter().chain(record.dpus.iter().map(|dpu| (&dpu.id, &dpu.bmc)));
+    let to_reset = machines.filter(|(_, bmc)| !bmc.url.is_empty()).map(|(id, _)| id.to_string());
+    let granted = rules::Decommission {
+        // Nothing but the reconciler touches BMCs in this controller, so there is nobody else to acknowledge.
+        exploration_suppressed: true,
+        oob_macs_pending: pending(&oob_macs),
+        bmc_macs_pending: pending(&bmc_macs),
+        bmcs_to_reset: to_reset.filter(|id| !reset.contains(id)).collect(),
+        oob_macs,
+        bmc_macs,
+    };
+    found.over("decommission", granted)
+}
+
+pub(super) fn failure(record: &HostRecord) -> rules::Failure {
+    let Some(failure) = &record.life.failure else { return rules::Failure::default() };
+    rules::Failure {
+        cause: failure.cause.clone(),
+        source: "rules".to_owned(),
+        machine: failure.dpu.clone().unwrap_or_else(|| record.host.id.to_string()),
+        on_host: failure.dpu.is_none(),
+        at: failure.at.micros(),
+    }
+}
+
+pub(super) fn dpu(record: &HostRecord, dpu: &Dpu) -> rules::Dpu {
+    let found = Findings::of(record.findings.get(&dpu.id));
+    let event = |kinds: &[&str]| event_at(record, &dpu.id, kinds);
+    let own = record.life.dpus.get(dpu.id.as_str());
+    let since = own.map_or_else(|| Moment::from_micros(record.life.version.micros()), |own| own.since);
+    let seen = record.observations.get(&dpu.id);
+    let restarted = found.at("requested", "restart");
+    // A report that came after the restart shows as well that the operating system is up.
+    let up = seen.map(|seen| seen.observed_at).filter(|at| restarted.is_none_or(|restarted| *at > restarted));
+    let request = record.requests.iter().find(|request| request.kind == "dpu_reprovision");
+    let asked = request.is_some_and(|request| match request.arguments.get("dpus") {
+        Some(named) => named.split(',').any(|name| name == dpu.name || name == dpu.id.as_str()),
+        None => true,
+    });
+    let approved =
+        |request: &crate::store::Request| request.arguments.get("approved").is_some_and(|text| text == "true");
+    let restart = record.requests.iter().find(|request| request.kind == "dpu_reprovision_restart");
+    let granted = rules::Dpu {
+        reachable: !dpu.bmc.url.is_empty(),
+        firmware_matches: true,
+        bios_setup: rules::Answer::Yes,
+        ..Default::default()
+    };
+    rules::Dpu {
+        id: dpu.id.to_string(),
+        name: dpu.name.clone(),
+        primary: dpu.primary(),
+        desired_network_version: Some(record.host.network_version),
+        required_by_instance: record
+            .instance
+            .as_ref()
+            .is_some_and(|instance| instance.required_dpus().contains(&dpu.position)),
+        observed_network_version: seen.and_then(|seen| seen.network_version),
+        instance_observed: seen.is_some_and(|seen| seen.instance_network_version.is_some()),
+        observed_instance_version: seen.and_then(|seen| seen.instance_network_version),
+        config_error: seen.and_then(|seen| seen.network_error.clone()).unwrap_or_default(),
+        agent_version: seen.and_then(|seen| seen.agent_version.clone()),
+        reprovision_requested: asked,
+        reprovision_approved: asked && (record.instance.is_none() || request.is_some_and(approved)),
+        state: own.map(|own| own.state.clone()),
+        state_since: since.micros(),
+        counters: own.map(|own| own.counters.clone()).unwrap_or_default(),
+        notes: own.map(|own| own.notes.clone()).unwrap_or_default(),
+        actions: journal::of_dpu(record, dpu.id.as_str(), since),
+        health: reports::dpu(record.health.get(&dpu.id)),
+        observed_at: micros(seen.map(|seen| seen.observed_at)),
+        discovered_at: micros(event(&["discovered"])),
+        booted_at: micros(event(&["booted", "discovered"]).max(up)),
+        reboot_requested_at: micros(restarted),
+        reprovision_restart_requested_at: micros(restart.map(|request| request.at)),
+        ..found.over("dpu", granted)
+    }
+}

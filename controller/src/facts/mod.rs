@@ -1,0 +1,56 @@
+//! From the rows of one host to what rules can see of it. Pure: one record that was read in one transaction gives one
+//! snapshot.
+//!
+//! Facts come from three places: typed rows (host, DPUs, instance, observations, health, journal), requests and events,
+//! and *findings*: facts by their own name, such as `bmc.power`, that an action or an observer of the site supplied.
+//! What nobody has supplied has the value that means "nothing known against it".
+
+mod compact;
+mod findings;
+mod journal;
+mod machines;
+mod reports;
+mod requests;
+
+pub(crate) use compact::compact;
+pub(crate) use findings::finding_of;
+pub(crate) use requests::{EVENTS, REQUESTS};
+
+use crate::{Moment, store::HostRecord};
+use findings::Findings;
+
+/// Source under which the report of a DPU's agent is stored.
+pub(crate) const AGENT_SOURCE: &str = "forge-dpu-agent";
+
+/// What the rules can see of a host at `now`.
+pub(crate) fn snapshot(record: &HostRecord, site: &rules::Site, now: Moment) -> rules::Snapshot {
+    let found = Findings::of(record.findings.get(&record.host.id));
+    let reports = reports::host(record.health.get(&record.host.id));
+    let dpus = record.dpus.iter().map(|dpu| machines::dpu(record, dpu)).collect();
+    let (mut requests, instance) = (requests::requests(record), requests::instance(record, &found));
+    // Without a tenant there is nobody to ask.
+    requests.host_reprovision_approved |= requests.host_reprovision && !instance.present;
+    rules::Snapshot {
+        id: record.host.id.to_string(),
+        now: now.micros(),
+        state: rules::State {
+            path: record.life.state.clone(),
+            since: record.life.version.micros(),
+            counters: record.life.counters.clone(),
+            notes: record.life.notes.clone(),
+            actions: journal::of_host(record),
+        },
+        host: machines::host(record, &found),
+        bmc: machines::bmc(record, &found),
+        dpus,
+        instance,
+        requests,
+        failure: machines::failure(record),
+        validation: requests::validation(record, &found),
+        attestation: found.over("attestation", rules::Attestation::default()),
+        firmware: machines::firmware(record, &found),
+        decommission: machines::decommission(record, &found),
+        health: reports,
+        site: site.clone(),
+    }
+}

@@ -1,0 +1,99 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the reconciler has done since it started, for metrics.
+#[derive(Debug, Default)]
+pub struct ReconcileCounters {
+    decisions: AtomicU64,
+    unchanged: AtomicU64,
+    transitions: AtomicU64,
+    waits: AtomicU64,
+    errors: AtomicU64,
+    conflicts: AtomicU64,
+    actions_done: AtomicU64,
+    actions_failed: AtomicU64,
+    late: AtomicU64,
+    queued: AtomicU64,
+    running: AtomicU64,
+}
+
+/// The counters at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReconcileFigures {
+    /// Hosts decided.
+    pub decisions: u64,
+    /// Hosts looked at of which nothing had changed since their last decision.
+    pub unchanged: u64,
+    /// Moves committed.
+    pub transitions: u64,
+    /// Decisions to wait.
+    pub waits: u64,
+    /// Decisions that were errors, and actions that failed.
+    pub errors: u64,
+    /// Moves that lost against another change and were decided again.
+    pub conflicts: u64,
+    /// Actions that worked.
+    pub actions_done: u64,
+    /// Actions that did not.
+    pub actions_failed: u64,
+    /// Hosts whose handling was cut off by the time limit.
+    pub late: u64,
+    /// Hosts that wait for their turn now.
+    pub queued: u64,
+    /// Hosts that are worked on now.
+    pub running: u64,
+}
+
+/// One thing to count.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Counted {
+    Decision,
+    Unchanged,
+    Transition,
+    Wait,
+    Error,
+    Conflict,
+    ActionDone,
+    ActionFailed,
+    Late,
+}
+
+impl ReconcileCounters {
+    pub(crate) fn count(&self, what: Counted) {
+        let counter = match what {
+            Counted::Decision => &self.decisions,
+            Counted::Unchanged => &self.unchanged,
+            Counted::Transition => &self.transitions,
+            Counted::Wait => &self.waits,
+            Counted::Error => &self.errors,
+            Counted::Conflict => &self.conflicts,
+            Counted::ActionDone => &self.actions_done,
+            Counted::ActionFailed => &self.actions_failed,
+            Counted::Late => &self.late,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn queue(&self, queued: usize, running: usize) {
+        self.queued.store(queued as u64, Ordering::Relaxed);
+        self.running.store(running as u64, Ordering::Relaxed);
+    }
+
+    /// All counters now.
+    #[must_use]
+    pub fn figures(&self) -> ReconcileFigures {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        ReconcileFigures {
+            decisions: read(&self.decisions),
+            unchanged: read(&self.unchanged),
+            transitions: read(&self.transitions),
+            waits: read(&self.waits),
+            errors: read(&self.errors),
+            conflicts: read(&self.conflicts),
+            actions_done: read(&self.actions_done),
+            actions_failed: read(&self.actions_failed),
+            late: read(&self.late),
+            queued: read(&self.queued),
+            running: read(&self.running),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use rules::{LoadOptions, RuleSet};
+
+use super::draw_faults;
+use crate::store::PackFile;
+
+/// A directory of rules cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read rules at {path}: {why}")]
+pub struct PackReadError {
+    path: String,
+    why: String,
+}
+
+/// Files that a pack may have, and bytes in one.
+const MOST_FILES: usize = 256;
+const LONGEST_FILE: u64 = 1 << 20;
+
+/// Rules and tests of a pack: the `.rhai` and `.yaml` files of a directory and of its directories, by relative path.
+///
+/// # Errors
+/// If the directory or a file cannot be read, is too large, or is not text.
+pub fn read_pack_dir(dir: &Path) -> Result<Vec<PackFile>, PackReadError> {
+    let mut files = Vec::new();
+    collect(dir, dir, 0, &mut files)?;
+    if files.is_empty() {
+        return Err(fault(dir, "there is no .rhai file"));
+    }
+    files.sort_by(|one: &PackFile, other: &PackFile| one.path.cmp(&other.path));
+    Ok(files)
+}
+
+fn collect(root: &Path, dir: &Path, depth: usize, files: &mut Vec<PackFile>) -> Result<(), PackReadError> {
+    if depth > 4 {
+        return Err(fault(dir, "directories are nested too deeply"));
+    }
+    let read = |error: io::Error| fault(dir, &error.to_string());
+    let mut entries: Vec<PathBuf> = fs::read_dir(dir)
+        .map_err(read)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()
+        .map_err(read)?;
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            collect(root, &path, depth + 1, files)?;
+            continue;
+        }
+        if !path.extension().is_some_and(|kind| kind == "rhai" || kind == "yaml") {
+            continue;
+        }
+        if files.len() >= MOST_FILES {
+            return Err(fault(root, &format!("there are more than {MOST_FILES} files")));
+        }
+        let size = fs::metadata(&path).map_err(|error| fault(&path, &error.to_string()))?.len();
+        if size > LONGEST_FILE {
+            return Err(fault(&path, &format!("the file is longer than {LONGEST_FILE} bytes")));
+        }
+        let text = fs::read_to_string(&path).map_err(|error| fault(&path, &error.to_string()))?;
+        let relative = path.strip_prefix(root).unwrap_or(&path);
+        files.push(PackFile { path: relative.to_string_lossy().replace('\\', "/"), text });
+    }
+    Ok(())
+}
+
+fn fault(path: &Path, why: &str) -> PackReadError {
+    PackReadError { path: path.display().to_string(), why: why.to_owned() }
+}
+
+/// A pack after all checks, among them that the controller has its actions. Else its faults, drawn.
+pub(super) fn compile(files: &[PackFile], options: &LoadOptions) -> Result<RuleSet, Vec<String>> {
+    let scripts = files.iter().filter(|file| file.path.ends_with(".rhai"));
+    let scripts = scripts.map(|file| (file.path.clone(), file.text.clone()));
+    rules::load_files(scripts, options).map_err(|faults| draw_faults(&faults, false))
+}
