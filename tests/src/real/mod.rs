@@ -23,7 +23,7 @@ pub use fabric::{DPU_LOOPBACK, Fabric, ROUTE_SERVER};
 pub use frr::Router;
 pub use lab::Lab;
 pub use parts::{Part, missing};
-pub use postgres::{Postgres, site_test_postgres};
+pub use postgres::{Postgres, SITE_TEST_POSTGRES};
 pub use process::{Process, until};
 pub use redfish::{Emulator, EmulatorSettings};
 pub use scripted::ScriptedController;

@@ -20,11 +20,9 @@ pub struct Postgres {
     directory: TempDir,
 }
 
-/// Root of the PostgreSQL server that `SITE_TEST_POSTGRES` names, for example `postgres://postgres@127.0.0.1:5432`.
-#[must_use]
-pub fn site_test_postgres() -> Option<String> {
-    std::env::var("SITE_TEST_POSTGRES").ok().filter(|url| !url.is_empty())
-}
+/// Environment variable with the URL of a PostgreSQL server without a database, for example
+/// `postgres://postgres@127.0.0.1:5432`: tests that know it make databases there instead of starting a server.
+pub const SITE_TEST_POSTGRES: &str = "SITE_TEST_POSTGRES";
 
 impl Postgres {
     /// Makes a cluster and starts its server; durable only as long as the test runs.
