@@ -176,6 +176,8 @@ impl SiteDir {
             "rules": super::binaries::workspace().join("rules/managed_host"),
             "site_file": self.path("site.yaml"),
             "timing": { "sweep_secs": plan.sweep_secs },
+            // Minutes on a real site.
+            "rule_timeouts": { "power_down_wait": 1, "uefi_boot_wait": 1 },
         }))?;
         self.write("controller.toml", &text)
     }
