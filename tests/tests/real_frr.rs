@@ -44,9 +44,6 @@ impl Site {
             let found = health.map(alerts_of).unwrap_or_else(|| vec![alert("no report", "", &[])]);
             if found == wanted { Ok(()) } else { Err(format!("{found:?}; the agent says:\n{}", self.agent.log())) }
         });
-        let (checked, well) = self.agent.check();
-        assert_eq!(alerts_of(&checked), wanted, "{what}: dpu-agent check");
-        assert_eq!(well, wanted.is_empty(), "{what}: exit status of dpu-agent check");
         report
     }
 }
