@@ -1,8 +1,8 @@
-//! Facts that only a BMC can tell, read when the host's state asks for them and not before.
+//! Facts that only a BMC can tell, read when the rules look at them and not before.
 
 use std::time::Duration;
 
-use rules::{RuleSet, StatePath};
+use rules::Explanation;
 use serde_json::Value;
 
 use super::worker::Worker;
@@ -15,12 +15,14 @@ use crate::{
 /// Long enough for a slow BMC, short enough that a dead one does not hold up what else is known of the host.
 const READ_LIMIT: Duration = Duration::from_secs(15);
 
-/// Reads the host's power state if the rules of its state look at it, and puts it with the findings. A BMC that does not
-/// answer is a finding, too.
-pub(super) async fn observe(worker: &Worker, rules: &RuleSet, record: &mut HostRecord) -> Result<(), StoreError> {
-    if !looks_at_power(rules, &record.life.state) {
-        return Ok(());
-    }
+/// Whether a decision looked at what [`observe`] reads.
+pub(super) fn looks_at_bmc(explained: &Explanation) -> bool {
+    let reads = |name: &str| matches!(name, "bmc.power" | "bmc.power_is_fresh" | "bmc.reachable");
+    explained.arms.iter().flat_map(|arm| &arm.facts).any(|fact| reads(&fact.name))
+}
+
+/// Reads the host's power state and puts it with the findings. A BMC that does not answer is a finding, too.
+pub(super) async fn observe(worker: &Worker, record: &mut HostRecord) -> Result<(), StoreError> {
     let read = tokio::time::timeout(READ_LIMIT, worker.bmc.system(&record.host.bmc)).await;
     let system = read.unwrap_or(Err(BmcError::NoAddress));
     let now = Moment::now();
@@ -66,8 +68,4 @@ fn word(power: PowerState) -> &'static str {
         PowerState::PoweringOff => "powering_off",
         PowerState::Paused => "paused",
     }
-}
-
-fn looks_at_power(_rules: &RuleSet, _state: &StatePath) -> bool {
-    false
 }

@@ -14,7 +14,7 @@ use super::{
     ReconcileCounters, ReconcileSettings, RulesInForce,
     commit::{self, Move},
     counters::Counted,
-    observe::observe,
+    observe::{looks_at_bmc, observe},
 };
 use crate::{
     Moment,
@@ -36,6 +36,9 @@ pub(super) enum Done {
     Gone,
 }
 
+/// A host that waits is looked at again this long after an action.
+const AFTER_ACTION: Duration = Duration::from_secs(1);
+
 /// What all evaluations share.
 pub(super) struct Worker {
     pub(super) store: Store,
@@ -52,6 +55,8 @@ pub(super) struct Seen {
     snapshot: Snapshot,
     pack_hash: String,
     due: Option<Instant>,
+    /// The decision looked at what only the BMC can tell.
+    asks_bmc: bool,
 }
 
 /// One evaluation with what it needs to know.
@@ -78,15 +83,24 @@ impl Worker {
         if record.life.state.as_str().is_empty() {
             return self.begin(&record, &rules).await;
         }
-        observe(self, &rules, &mut record).await?;
-        let snapshot = facts::snapshot(&record, &self.settings.site, Moment::now());
+        let mut asks_bmc = self.asked_bmc(host);
+        if asks_bmc {
+            observe(self, &mut record).await?;
+        }
+        let snapshot_of = |record: &HostRecord| facts::snapshot(record, &self.settings.site, Moment::now());
+        let mut snapshot = snapshot_of(&record);
         if let Some(rest) = self.nothing_new(host, &snapshot, &rules) {
             self.counters.count(Counted::Unchanged);
             return Ok(Done::Stays(rest));
         }
+        if !asks_bmc && looks_at_bmc(&rules.explain(&snapshot)) {
+            asks_bmc = true;
+            observe(self, &mut record).await?;
+            snapshot = snapshot_of(&record);
+        }
         self.counters.count(Counted::Decision);
         let evaluation = Evaluation { worker: self, rules: &rules, record: &record, snapshot: &snapshot };
-        let decision = rules.decide(&snapshot).decision;
+        let decision = rules.decision(&snapshot);
         let done = match &decision {
             Decision::Go(go) => evaluation.go(go).await,
             Decision::Wait(wait) => evaluation.wait(wait).await,
@@ -101,7 +115,7 @@ impl Worker {
             Decision::Error(_) => true,
             Decision::Go(_) | Decision::Delete(_) => false,
         };
-        self.remember(host, (quiet && done != Done::Conflict).then_some(snapshot), &rules, done);
+        self.remember(host, (quiet && done != Done::Conflict).then_some(snapshot), &rules, done, asks_bmc);
         Ok(done)
     }
 
@@ -138,12 +152,16 @@ impl Worker {
         same.then(|| last.due.map(|due| due.saturating_duration_since(now)))
     }
 
-    fn remember(&self, host: &MachineId, snapshot: Option<Snapshot>, rules: &RuleSet, done: Done) {
+    fn asked_bmc(&self, host: &MachineId) -> bool {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(host).is_some_and(|last| last.asks_bmc)
+    }
+
+    fn remember(&self, host: &MachineId, snapshot: Option<Snapshot>, rules: &RuleSet, done: Done, asks_bmc: bool) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         match (snapshot, done) {
             (Some(snapshot), Done::Stays(recheck)) => {
                 let due = recheck.map(|rest| Instant::now() + rest);
-                seen.insert(host.clone(), Seen { snapshot, pack_hash: rules.hash().to_owned(), due });
+                seen.insert(host.clone(), Seen { snapshot, pack_hash: rules.hash().to_owned(), due, asks_bmc });
             }
             _ => drop(seen.remove(host)),
         }
@@ -249,7 +267,10 @@ impl Evaluation<'_> {
             return self.not_committed(failure).await;
         }
         self.store(commit::waiting(&self.record.life, wait, Moment::now())).await?;
-        Ok(Done::Stays(seconds(wait.recheck_after)))
+        let recheck = seconds(wait.recheck_after);
+        // What was done can change what is next; a second keeps rules that do it over and over from spinning.
+        let acted = recheck.unwrap_or(AFTER_ACTION).min(AFTER_ACTION);
+        Ok(Done::Stays(if parts.is_empty() { recheck } else { Some(acted) }))
     }
 
     async fn delete(&self, delete: &Delete) -> Result<Done, StoreError> {

@@ -100,7 +100,9 @@ impl SiteService {
     }
 
     pub(super) fn above_sla(&self, record: &HostRecord) -> bool {
-        let snapshot = facts::snapshot(record, &self.switches, Moment::now());
-        self.packs.rules().current().explain(&snapshot).above_sla
+        let now = Moment::now();
+        let limit = self.packs.rules().current().sla(&facts::snapshot(record, &self.switches, now));
+        let elapsed = now.since(Moment::from_micros(record.life.version.micros())).as_secs();
+        limit.is_some_and(|limit| elapsed > u64::try_from(limit).unwrap_or_default())
     }
 }

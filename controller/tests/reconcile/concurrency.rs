@@ -1,0 +1,60 @@
+use std::time::Duration;
+
+use controller::{
+    Moment, ReconcileSettings,
+    store::{StoreError, Transition},
+};
+
+use crate::site::{TestSite, host_id, settings};
+
+#[tokio::test]
+async fn a_move_that_lost_against_another_leaves_no_trace_and_is_decided_again() {
+    let site = TestSite::start(1, "Ready").await;
+    let before = site.record(0).await;
+    let read = before.life.version;
+    let to = |state: &str| Transition { to: state.into(), ..Transition::default() };
+    let mut tx = site.store.write().await.unwrap();
+    let version = tx.commit_transition(&host_id(0), read, &to("Ready"), Moment::now()).await.unwrap();
+    tx.commit().await.unwrap();
+    let mut tx = site.store.write().await.unwrap();
+    let lost = tx.commit_transition(&host_id(0), read, &to("Failed"), Moment::now()).await;
+    assert!(matches!(lost, Err(StoreError::Conflict { .. })));
+    drop(tx);
+    assert_eq!(site.record(0).await.life.version, version);
+    assert_eq!(site.path(0).await, ["Ready"]);
+}
+
+#[tokio::test]
+async fn two_reconcilers_on_one_database_move_each_host_once() {
+    let site = TestSite::start(4, "Ready").await;
+    let (one, other) = (site.reconcile(settings()), site.reconcile(settings()));
+    let vpc = site.create_vpc().await;
+    for host in 0..4 {
+        site.create_instance(host, &vpc).await;
+    }
+    for host in 0..4 {
+        site.until_state(host, "Assigned/WaitingForNetworkConfig").await;
+        site.acknowledge_all(host).await;
+        site.until_state(host, "Assigned/Ready").await;
+        let path = site.path(host).await;
+        let mut once = path.clone();
+        once.dedup();
+        assert_eq!(path, once);
+        assert_eq!(path.iter().filter(|state| *state == "Assigned/Ready").count(), 1);
+    }
+    one.stop().await;
+    other.stop().await;
+}
+
+#[tokio::test]
+async fn a_site_where_nothing_happens_decides_nothing() {
+    let site = TestSite::start(2, "Ready").await;
+    let running = site.reconcile(ReconcileSettings { sweep: Duration::from_millis(50), ..settings() });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let first = running.figures();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let later = running.figures();
+    assert_eq!((later.decisions, later.transitions), (first.decisions, first.transitions));
+    assert!(later.unchanged > first.unchanged);
+    running.stop().await;
+}

@@ -1,0 +1,37 @@
+use std::sync::atomic::Ordering;
+
+use controller::store::OutcomeKind;
+
+use crate::{
+    bmc::PASSWORD,
+    site::{TestSite, settings},
+};
+
+#[tokio::test]
+async fn a_host_with_a_dead_bmc_stays_with_the_reason_and_others_go_on() {
+    let site = TestSite::start(3, "Ready").await;
+    site.bmcs[0].machine.broken.store(true, Ordering::SeqCst);
+    site.bmcs[1].machine.hangs.store(true, Ordering::SeqCst);
+    let running = site.reconcile(settings());
+    let vpc = site.create_vpc().await;
+    for host in 0..3 {
+        site.create_instance(host, &vpc).await;
+        site.until_state(host, "Assigned/WaitingForNetworkConfig").await;
+        site.acknowledge_all(host).await;
+    }
+    site.until_state(2, "Assigned/Ready").await;
+    site.until(0, "reason", |record| record.life.outcome.kind == OutcomeKind::Error).await;
+    let record = site.record(0).await;
+    assert_eq!(record.life.state.as_str(), "Assigned/WaitingForRebootToReady");
+    let reason = &record.life.outcome.reason;
+    assert!(reason.contains("503") && reason.contains("The service is shutting down."), "{reason}");
+    assert!(!format!("{record:?}").contains(PASSWORD));
+    let detail = site.explain(0).await;
+    assert!(detail.action_error.contains("redfish.force_restart on host-0"), "{detail:#?}");
+
+    site.bmcs[0].machine.broken.store(false, Ordering::SeqCst);
+    site.until_state(0, "Assigned/Ready").await;
+    site.bmcs[1].machine.hangs.store(false, Ordering::SeqCst);
+    site.until_state(1, "Assigned/Ready").await;
+    running.stop().await;
+}

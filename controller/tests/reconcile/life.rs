@@ -1,0 +1,101 @@
+use crate::site::{Report, TestSite, settings};
+
+#[tokio::test]
+async fn an_instance_is_ready_only_after_its_dpus_have_acknowledged() {
+    let site = TestSite::start(1, "Ready").await;
+    let running = site.reconcile(settings());
+    let vpc = site.create_vpc().await;
+    site.create_instance(0, &vpc).await;
+    site.until_state(0, "Assigned/WaitingForNetworkConfig").await;
+
+    // Stale, half and unhealthy acknowledgements change nothing.
+    site.report(0, 0, Report { network: Some("V99-T1".into()), ..Report::default() }).await;
+    site.acknowledge(0, 0).await;
+    tokio::time::sleep(std::time::Duration::from_millis(600)).await;
+    assert_eq!(site.state(0).await, "Assigned/WaitingForNetworkConfig");
+    assert_eq!(site.bmcs[0].machine.resets(), [""; 0]);
+    let explained = site.explain(0).await;
+    assert_eq!((explained.outcome.as_str(), explained.next_state.as_str()), ("wait", ""));
+    assert!(explained.facts.iter().any(|fact| fact.dpu == "host-0-dpu1"), "{explained:#?}");
+
+    site.acknowledge(0, 1).await;
+    site.until_state(0, "Assigned/Ready").await;
+    assert_eq!(site.bmcs[0].machine.resets(), ["ForceRestart"]);
+    assert!(!site.record(0).await.host.use_admin_network);
+    let path = site.path(0).await;
+    let chain = ["Assigned/WaitingForNetworkSegmentToBeReady", "Assigned/WaitingForNetworkConfig"];
+    assert_eq!(path[..2], chain, "{path:?}");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn p0_of_the_primary_dpu_holds_the_host_up_and_explain_names_it() {
+    let site = TestSite::start(1, "Ready").await;
+    let running = site.reconcile(settings());
+    let vpc = site.create_vpc().await;
+    site.create_instance(0, &vpc).await;
+    site.until_state(0, "Assigned/WaitingForNetworkConfig").await;
+    let record = site.record(0).await;
+    // The versions are right, but the session to the top-of-rack switch is down.
+    let report = Report {
+        network: Some(record.host.network_version.to_string()),
+        instance: Some(record.instance.unwrap().network_version.to_string()),
+        alert: Some(("BgpPeeringTor", "PreventAllocations")),
+    };
+    site.report(0, 0, report).await;
+    site.acknowledge(0, 1).await;
+    site.until(0, "p0 as the reason", |record| record.life.outcome.gate == "primary_p0_ready").await;
+    let explained = site.explain(0).await;
+    assert_eq!((explained.outcome.as_str(), explained.gate.as_str()), ("wait", "primary_p0_ready"));
+    let alert = explained.alerts.first().expect("the alert is named");
+    assert_eq!((alert.probe.as_str(), alert.dpu.as_str()), ("BgpPeeringTor", "host-0-dpu0"));
+    assert!(!alert.since.is_empty());
+
+    site.acknowledge(0, 0).await;
+    site.until_state(0, "Assigned/Ready").await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn addresses_are_free_only_after_every_dpu_has_let_go() {
+    let site = TestSite::start(1, "Ready").await;
+    let running = site.reconcile(settings());
+    let vpc = site.create_vpc().await;
+    let instance = site.create_instance(0, &vpc).await;
+    assert_eq!(site.instance_addresses().await.len(), 1);
+    site.until_state(0, "Assigned/WaitingForNetworkConfig").await;
+    site.acknowledge_all(0).await;
+    site.until_state(0, "Assigned/Ready").await;
+
+    site.release(instance).await;
+    // The agents go on reporting, and the discovery image reports when it is there.
+    let busy = async {
+        loop {
+            for dpu in 0..crate::site::DPUS {
+                let record = site.record(0).await;
+                let network =
+                    record.observations.get(&crate::site::dpu_id(0, dpu)).and_then(|seen| seen.network_version);
+                let instance = record.instance.map(|instance| instance.network_version.to_string());
+                site.report(0, dpu, Report { network: network.map(|v| v.to_string()), instance, alert: None }).await;
+            }
+            for event in ["discovered", "rebooted"] {
+                site.event(0, event).await;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    };
+    tokio::select! {
+        () = busy => {}
+        () = site.until_state(0, "Assigned/WaitingForNetworkReconfig") => {}
+    }
+    assert!(site.record(0).await.host.use_admin_network);
+    site.acknowledge(0, 0).await;
+    tokio::time::sleep(std::time::Duration::from_millis(600)).await;
+    assert_eq!(site.instance_addresses().await.len(), 1, "one DPU has not acknowledged the admin network");
+    assert_eq!(site.state(0).await, "Assigned/WaitingForNetworkReconfig");
+
+    site.acknowledge(0, 1).await;
+    site.until(0, "release", |record| record.instance.is_none()).await;
+    assert_eq!(site.instance_addresses().await, [""; 0]);
+    running.stop().await;
+}

@@ -1,0 +1,130 @@
+use std::collections::HashMap;
+
+use proto::site::{self, site_server::Site as _};
+use tonic::{Code, Request};
+
+use crate::site::{TestSite, settings};
+
+fn event(kind: &str, arguments: &[(&str, &str)]) -> Request<site::HostEvent> {
+    let arguments: HashMap<String, String> =
+        arguments.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Request::new(site::HostEvent { host: "host-0".into(), kind: kind.into(), arguments })
+}
+
+#[tokio::test]
+async fn events_facts_and_requests_are_known_by_name_or_refused() {
+    let site = TestSite::start(1, "Ready").await;
+    for (kind, arguments) in [
+        ("discovered", vec![]),
+        ("discovered", vec![("dpu", "host-0-dpu1")]),
+        ("bmc.lockdown", vec![("value", "enabled")]),
+        ("dpu.secure_boot", vec![("dpu", "host-0-dpu0"), ("value", "disabled")]),
+        ("dhcp_suppressed", vec![("mac", "02:00:00:00:00:01")]),
+    ] {
+        site.site.report_host_event(event(kind, &arguments)).await.unwrap();
+    }
+    for (kind, arguments, words) in [
+        ("discoverd", vec![], "did you mean `discovered`?"),
+        ("bmc.lockdown", vec![], "needs the argument `value`"),
+        ("bmc.lockdown", vec![("value", "ajar")], "not `ajar`"),
+        ("dpu.secure_boot", vec![("value", "disabled")], "needs the argument `dpu`"),
+        ("instance.present", vec![("value", "true")], "cannot be reported"),
+    ] {
+        let status = site.site.report_host_event(event(kind, &arguments)).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument, "{kind}");
+        assert!(status.message().contains(words), "{}", status.message());
+    }
+    let request = |host: &str, kind: &str, withdraw| {
+        Request::new(site::HostRequest { host: host.into(), kind: kind.into(), withdraw, ..Default::default() })
+    };
+    site.site.request_host(request("host-0", "decommission", false)).await.unwrap();
+    assert_eq!(site.record(0).await.requests.len(), 1);
+    site.site.request_host(request("host-0", "decommission", true)).await.unwrap();
+    assert_eq!(site.record(0).await.requests, []);
+    let status = site.site.request_host(request("host-0", "decomission", false)).await.unwrap_err();
+    assert!(status.message().contains("did you mean `decommission`?"), "{}", status.message());
+    let status = site.site.request_host(request("host-9", "decommission", false)).await.unwrap_err();
+    assert_eq!(status.code(), Code::NotFound);
+}
+
+#[tokio::test]
+async fn hosts_dpus_and_addresses_are_listed_by_name() {
+    let site = TestSite::start(2, "Ready").await;
+    let running = site.reconcile(settings());
+    let hosts = site.site.list_hosts(Request::new(site::ListHostsRequest::default())).await.unwrap().into_inner().hosts;
+    let names: Vec<_> = hosts.iter().map(|host| (host.name.as_str(), host.state.as_str(), host.dpus)).collect();
+    assert_eq!(names, [("host-0", "Ready", 2), ("host-1", "Ready", 2)]);
+    site.acknowledge(0, 0).await;
+    let host = |host: &str| Request::new(site::HostRef { host: host.into() });
+    let detail = site.site.get_host(host("host-0")).await.unwrap().into_inner();
+    assert_eq!(detail.summary.unwrap().dpus_ready, 1);
+    assert!(detail.use_admin_network && detail.dpus[0].primary && !detail.dpus[0].loopback_ip.is_empty());
+    assert!(!serde_json::to_string(&detail.actions).unwrap().contains(crate::bmc::PASSWORD));
+    let addresses =
+        site.site.list_addresses(Request::new(site::ListAddressesRequest {})).await.unwrap().into_inner().addresses;
+    assert!(addresses.iter().any(|held| held.owner == "host-1-dpu1" && held.pool == "loopback"), "{addresses:#?}");
+    assert_eq!(site.site.get_host(host("nobody")).await.unwrap_err().code(), Code::NotFound);
+
+    site.site.forget_dpu(Request::new(site::ForgetDpuRequest { dpu: "host-1-dpu1".into() })).await.unwrap();
+    let dpus = site.site.list_dpus(Request::new(site::ListDpusRequest::default())).await.unwrap().into_inner().dpus;
+    assert_eq!(dpus.len(), 3);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn rules_are_tried_before_they_are_in_force_and_refused_whole() {
+    let site = TestSite::start(2, "Ready").await;
+    let apply = async |files: Vec<site::RuleFile>, dry_run, force| {
+        let request = site::ApplyRulesRequest { files, dry_run, force };
+        site.site.apply_rules(Request::new(request)).await.unwrap().into_inner()
+    };
+    let packs = async || {
+        let answer = site.site.list_rule_packs(Request::new(site::ListRulePacksRequest {})).await.unwrap();
+        answer.into_inner().packs
+    };
+    let shipped = shipped_pack();
+    let first = packs().await;
+    assert!(first.len() == 1 && first[0].in_force && first[0].states > 20, "{first:?}");
+
+    // A misspelt fact: refused with its place, and the rules in force stay.
+    let mut broken = shipped.clone();
+    broken.push(site::RuleFile {
+        path: "zz.rhai".into(),
+        text: "gate(\"zz\", |h| h.instance.presnt).waits(\"x\");\n".into(),
+    });
+    let answer = apply(broken, false, false).await;
+    assert!(!answer.applied && answer.refusal.contains("fault"), "{answer:?}");
+    assert!(
+        answer.faults.iter().any(|fault| fault.contains("zz.rhai:1") && fault.contains("present")),
+        "{:?}",
+        answer.faults
+    );
+    assert_eq!(packs().await[0].last_refusal, answer.refusal);
+
+    // A comment more: another hash, the same decisions, in force.
+    let mut commented = shipped.clone();
+    commented[0].text.push_str("\n// one more word\n");
+    let answer = apply(commented.clone(), true, false).await;
+    assert!(!answer.applied && answer.refusal.is_empty() && answer.changes.is_empty(), "{answer:?}");
+    assert_eq!(packs().await.len(), 1);
+    let answer = apply(commented, false, false).await;
+    assert!(answer.applied && answer.hosts_evaluated == 2, "{answer:?}");
+    let now = packs().await;
+    assert_eq!((now.len(), now[0].hash.as_str(), now[0].in_force), (2, answer.hash.as_str(), true));
+
+    let rollback = site::RollbackRulesRequest { hash: first[0].hash.clone(), ..Default::default() };
+    let answer = site.site.rollback_rules(Request::new(rollback)).await.unwrap().into_inner();
+    assert!(answer.applied && answer.hash == first[0].hash, "{answer:?}");
+
+    // Without the state the hosts are in they would be stranded.
+    let only = "state(\"Elsewhere\").initial().terminal();\n";
+    let lonely = vec![site::RuleFile { path: "a.rhai".into(), text: only.into() }];
+    let answer = apply(lonely, false, true).await;
+    assert!(!answer.applied, "{answer:?}");
+}
+
+fn shipped_pack() -> Vec<site::RuleFile> {
+    let dir = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/managed_host"));
+    let files = controller::read_pack_dir(dir).unwrap();
+    files.into_iter().map(|file| site::RuleFile { path: file.path, text: file.text }).collect()
+}
