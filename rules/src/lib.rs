@@ -17,6 +17,7 @@ mod pack;
 mod ruleset;
 mod snapshot;
 mod state_path;
+mod suite;
 mod trace;
 
 pub use decision::{Action, Argument, Decision, Delete, DpuStep, FailureChange, Fault, FaultKind, Go, OnFailure, Wait};
@@ -30,4 +31,5 @@ pub use snapshot::{
     Site, Snapshot, State, Success, TaskState, UploadStatus, Validation, Value, Vendor, fact_dictionary,
 };
 pub use state_path::StatePath;
+pub use suite::{CaseResult, Expectation, ExpectedAction, ExpectedDpu, SuiteResult, UntestedArm, read_tests};
 pub use trace::{AlertSeen, ArmResult, ArmTrace, Decided, Explanation, FactSeen, Step, Trace};

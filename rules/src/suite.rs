@@ -1,0 +1,187 @@
+//! A pack's own tests: YAML files of facts and expected decisions, and which arms no test reached.
+//!
+//! ```yaml
+//! base:                      # facts of every case of the file, by their name in the dictionary
+//!   state.path: Ready
+//! dpus: 2                    # DPUs named dpu0, dpu1; the first is the primary one
+//! cases:
+//!   - name: an allocated host is provisioned
+//!     facts: { instance.present: true }
+//!     dpu1: { observed_network_version: V1-T1 }
+//!     expect: { go: Assigned/WaitingForNetworkSegmentToBeReady }
+//! ```
+//!
+//! Facts derived from moments are set by what rules see: `state.elapsed: 600`, `host.rebooted_since_state_change: true`.
+
+mod expect;
+mod facts;
+
+use std::{collections::BTreeMap, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+pub use expect::{Expectation, ExpectedAction, ExpectedDpu};
+
+use crate::{
+    RuleSet, Snapshot,
+    snapshot::HealthReport,
+    trace::{ArmResult, Decided},
+};
+
+/// What running a pack's tests came to.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct SuiteResult {
+    /// Every case, in order.
+    pub cases: Vec<CaseResult>,
+    /// Arms that no test took, passed or was held up by: `file:line`, and what they do.
+    pub untested: Vec<UntestedArm>,
+    /// How many arms there are.
+    pub arms: usize,
+}
+
+/// One case that was run.
+#[derive(Debug, Clone, Serialize)]
+pub struct CaseResult {
+    /// File of the case.
+    pub file: String,
+    /// Name of the case.
+    pub name: String,
+    /// What was wrong, none if the case passed.
+    pub failure: Option<String>,
+}
+
+/// An arm that no test reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UntestedArm {
+    /// Where it stands, `file:line`.
+    pub at: String,
+    /// State or rule that it belongs to.
+    pub state: String,
+    /// What it does.
+    pub arm: String,
+}
+
+impl SuiteResult {
+    /// All cases passed.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.cases.iter().all(|case| case.failure.is_none())
+    }
+}
+
+/// A file of tests.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Suite {
+    base: BTreeMap<String, serde_yaml::Value>,
+    /// Facts of every DPU.
+    dpu: BTreeMap<String, serde_yaml::Value>,
+    dpus: usize,
+    cases: Vec<Case>,
+}
+
+/// One case: facts, and the decision they should lead to.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Case {
+    name: String,
+    dpus: Option<usize>,
+    facts: BTreeMap<String, serde_yaml::Value>,
+    health: BTreeMap<String, HealthReport>,
+    expect: Expectation,
+    /// Facts of single DPUs: `dpu0: {…}`.
+    #[serde(flatten)]
+    of_dpus: BTreeMap<String, BTreeMap<String, serde_yaml::Value>>,
+}
+
+impl RuleSet {
+    /// Runs tests given as names and texts of files.
+    #[must_use]
+    pub fn run_tests<'t>(&self, files: impl IntoIterator<Item = (&'t str, &'t str)>) -> SuiteResult {
+        let mut result = SuiteResult { arms: self.arms.len(), ..SuiteResult::default() };
+        let mut reached = vec![false; self.arms.len()];
+        for (file, text) in files {
+            let suite: Suite = match serde_yaml::from_str(text) {
+                Ok(suite) => suite,
+                Err(error) => {
+                    let failure = Some(format!("the file cannot be read: {error}"));
+                    result.cases.push(CaseResult { file: file.to_owned(), name: String::new(), failure });
+                    continue;
+                }
+            };
+            for case in &suite.cases {
+                let failure = self.run_case(&suite, case, &mut reached).err();
+                result.cases.push(CaseResult { file: file.to_owned(), name: case.name.clone(), failure });
+            }
+        }
+        result.untested = self.untested(&reached);
+        result
+    }
+
+    fn run_case(&self, suite: &Suite, case: &Case, reached: &mut [bool]) -> Result<(), String> {
+        let snapshot = facts::snapshot(suite, case)?;
+        if !self.has_state(&snapshot.state.path) {
+            return Err(format!("the rules have no state `{}`", snapshot.state.path));
+        }
+        let decided = self.decide(&snapshot);
+        mark(&decided, reached);
+        expect::compare(&case.expect, &decided.decision, &snapshot, self)
+    }
+
+    fn untested(&self, reached: &[bool]) -> Vec<UntestedArm> {
+        let owner = |number: usize| {
+            let state = self.states.iter().find(|state| state.arms.contains(&number));
+            let rule = self.arms.get(number).and_then(|arm| arm.rule.as_ref()).map(ToString::to_string);
+            rule.or_else(|| state.map(|state| state.path.to_string())).unwrap_or_default()
+        };
+        let arms = self.arms.iter().enumerate().filter(|(number, _)| !reached.get(*number).copied().unwrap_or(false));
+        arms.map(|(number, arm)| UntestedArm {
+            at: format!("{}:{}", arm.place.file, arm.place.line),
+            state: owner(number),
+            arm: arm.describe(self),
+        })
+        .collect()
+    }
+}
+
+/// Marks the arms that had a say in a decision. A gate counts once it was closed: that it was open shows nothing.
+fn mark(decided: &Decided, reached: &mut [bool]) {
+    for step in &decided.trace.steps {
+        if matches!(step.result, ArmResult::Taken | ArmResult::Blocked | ArmResult::Failed)
+            && let Some(reached) = reached.get_mut(step.arm as usize)
+        {
+            *reached = true;
+        }
+    }
+}
+
+/// Reads the tests beside a pack: all `*.yaml` files in its `tests` directory, by name.
+///
+/// # Errors
+/// The directory is there and cannot be read.
+pub fn read_tests(pack: &Path) -> std::io::Result<BTreeMap<String, String>> {
+    let directory = pack.join("tests");
+    let mut files = BTreeMap::new();
+    if !directory.is_dir() {
+        return Ok(files);
+    }
+    for entry in std::fs::read_dir(&directory)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "yaml") {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            files.insert(name, std::fs::read_to_string(&path)?);
+        }
+    }
+    Ok(files)
+}
+
+impl Snapshot {
+    /// A snapshot with facts set by their names in the dictionary, as tests of a pack set them: `state.path`,
+    /// `instance.present`, `state.elapsed`, `dpu0.observed_network_version`.
+    ///
+    /// # Errors
+    /// A name that is no fact, or a value that does not fit it.
+    pub fn from_facts(facts: &BTreeMap<String, serde_yaml::Value>, dpus: usize) -> Result<Self, String> {
+        facts::from_facts(facts, dpus)
+    }
+}
