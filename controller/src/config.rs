@@ -1,4 +1,5 @@
 use std::{
+    collections::BTreeMap,
     fs,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -23,7 +24,7 @@ pub struct Config {
     pub rules: Option<PathBuf>,
     /// Site file.
     pub site_file: Option<PathBuf>,
-    /// File that gets the bound addresses, one `name=address` a line.
+    /// File that gets the address where gRPC is served, once it is.
     pub address_file: Option<PathBuf>,
     /// Times.
     #[serde(default)]
@@ -33,6 +34,42 @@ pub struct Config {
     /// Log lines.
     #[serde(default)]
     pub log: Log,
+    /// How BMCs are reached.
+    #[serde(default)]
+    pub bmc: BmcAccess,
+    /// Switches of the site, which rules see.
+    #[serde(default)]
+    pub site: rules::Site,
+    /// Seconds by name, in place of those that the rule pack names.
+    #[serde(default)]
+    pub rule_timeouts: BTreeMap<String, i64>,
+    /// Limits by name, in place of those that the rule pack names.
+    #[serde(default)]
+    pub rule_limits: BTreeMap<String, i64>,
+}
+
+/// How BMCs are reached.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct BmcAccess {
+    /// PEM certificate that BMC certificates must come from; they are not checked without it.
+    pub ca: Option<PathBuf>,
+    /// Limit for one request, in seconds.
+    pub timeout_secs: f64,
+}
+
+impl Default for BmcAccess {
+    fn default() -> Self {
+        Self { ca: None, timeout_secs: 30.0 }
+    }
+}
+
+impl BmcAccess {
+    /// Limit for one request.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        seconds(self.timeout_secs)
+    }
 }
 
 /// Times, in seconds with fractions.
@@ -135,6 +172,10 @@ impl Default for Config {
             timing: Timing::default(),
             tls: None,
             log: Log::default(),
+            bmc: BmcAccess::default(),
+            site: rules::Site::default(),
+            rule_timeouts: BTreeMap::new(),
+            rule_limits: BTreeMap::new(),
         }
     }
 }
@@ -150,7 +191,7 @@ impl Config {
             .map_err(|error| ConfigError::Read { path: shown.clone(), fault: error.to_string() })?;
         let mut config = Self::parse(&shown, &text)?;
         let base = path.parent().unwrap_or(Path::new(""));
-        let files = [&mut config.rules, &mut config.site_file, &mut config.address_file];
+        let files = [&mut config.rules, &mut config.site_file, &mut config.address_file, &mut config.bmc.ca];
         for file in files.into_iter().filter_map(Option::as_mut) {
             *file = base.join(&*file);
         }
@@ -179,17 +220,29 @@ impl Config {
             return Err(wrong(unknown.join("\n")));
         }
         let config: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
-        for (name, value) in [("sweep_secs", config.timing.sweep_secs), ("drain_secs", config.timing.drain_secs)] {
+        for (name, value) in [
+            ("timing.sweep_secs", config.timing.sweep_secs),
+            ("timing.drain_secs", config.timing.drain_secs),
+            ("bmc.timeout_secs", config.bmc.timeout_secs),
+        ] {
             if !(0.01..=86_400.0).contains(&value) {
-                return Err(wrong(format!("timing.{name}: {value} is not within 0.01 and 86400 seconds")));
+                return Err(wrong(format!("{name}: {value} is not within 0.01 and 86400 seconds")));
             }
         }
         Ok(config)
     }
 }
 
+#[rustfmt::skip]
 const KEYS: &[(&str, &[&str])] = &[
-    ("", &["listen", "metrics_listen", "database", "rules", "site_file", "address_file", "timing", "tls", "log"]),
+    (
+        "",
+        &[
+            "listen", "metrics_listen", "database", "rules", "site_file", "address_file", "timing", "tls", "log", "bmc",
+            "site", "rule_timeouts", "rule_limits",
+        ],
+    ),
+    ("bmc", &["ca", "timeout_secs"]),
     ("timing", &["sweep_secs", "drain_secs"]),
     ("tls", &["cert", "key", "client_ca"]),
     ("log", &["format", "filter"]),

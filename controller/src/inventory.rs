@@ -1,7 +1,9 @@
+use proto::MachineId;
+
 use crate::{
     Moment,
     network::{AddressError, SiteNetwork, give_admin_address, give_loopback},
-    store::{Added, NewHost, Store, StoreError},
+    store::{Added, NewHost, Store, StoreError, Tx},
 };
 
 /// How many hosts an addition added, changed, and found as described.
@@ -36,18 +38,32 @@ pub async fn add_hosts(
         }
         let Some(site) = site else { continue };
         for dpu in &host.dpus {
-            for given in [
-                give_loopback(&mut tx, site, &dpu.id, now).await,
-                give_admin_address(&mut tx, site, &dpu.id, now).await,
-            ] {
-                match given {
-                    Ok(_) => {}
-                    Err(AddressError::Store(error)) => return Err(error),
-                    Err(error) => tracing::warn!(dpu = %dpu.id, "DPU cannot be configured yet: {error}"),
-                }
-            }
+            give_dpu_addresses(&mut tx, site, &dpu.id, now).await?;
         }
     }
     tx.commit().await?;
     Ok(counts)
+}
+
+/// Gives loopback and admin addresses to DPUs that lack them, e.g. because the site file had none left when they came.
+///
+/// # Errors
+/// If the database fails.
+pub async fn give_missing_addresses(store: &Store, site: &SiteNetwork, now: Moment) -> Result<(), StoreError> {
+    let mut tx = store.write().await?;
+    for dpu in tx.dpus().await? {
+        give_dpu_addresses(&mut tx, site, &dpu.id, now).await?;
+    }
+    tx.commit().await
+}
+
+async fn give_dpu_addresses(tx: &mut Tx, site: &SiteNetwork, dpu: &MachineId, now: Moment) -> Result<(), StoreError> {
+    for given in [give_loopback(tx, site, dpu, now).await, give_admin_address(tx, site, dpu, now).await] {
+        match given {
+            Ok(_) => {}
+            Err(AddressError::Store(error)) => return Err(error),
+            Err(error) => tracing::warn!(%dpu, %error, "DPU cannot be configured yet"),
+        }
+    }
+    Ok(())
 }

@@ -3,25 +3,38 @@
 //! Requests and reports enter through the gRPC handlers, are kept by the store, and mark their host dirty. The
 //! reconciler alone moves hosts from state to state, as the rules decide.
 
+mod act;
 mod api;
 mod config;
 mod dirty;
+mod facts;
 mod host_spec;
 mod ids;
 mod inventory;
 mod judge;
+mod metrics;
 mod moment;
 mod nearest;
 pub mod network;
+mod reconcile;
+mod rule_packs;
+mod serve;
 mod site_file;
 pub mod store;
 
-pub use api::forge::ForgeService;
-pub use config::{Config, ConfigError, Log, LogFormat, Timing, Tls};
+pub use act::{
+    ActionError, Bmc, BmcError, JournalEntry, PowerState, Redfish, RedfishSettings, RedfishSetupError, ResetType,
+    System, action_names,
+};
+pub use api::{forge::ForgeService, site::SiteService};
+pub use config::{BmcAccess, Config, ConfigError, Log, LogFormat, Timing, Tls};
 pub use dirty::DirtyHosts;
 pub use host_spec::{SpecFault, check_hosts};
 pub use ids::{InstanceId, VpcId, VpcPrefixId};
 pub use inventory::{AddedHosts, add_hosts};
-pub use judge::HostJudge;
+pub use judge::{HostJudge, ProtocolJudge};
 pub use moment::Moment;
+pub use reconcile::{ReconcileCounters, ReconcileFigures, ReconcileSettings, Reconciler, RulesInForce};
+pub use rule_packs::{Changed, PackReadError, Proposal, RulePackError, RulePacks, Verdict, draw_faults, read_pack_dir};
+pub use serve::{ServeError, serve};
 pub use site_file::{SiteFile, SiteFileError};

@@ -13,11 +13,9 @@ use super::{
 };
 use crate::{
     Moment,
+    facts::AGENT_SOURCE,
     store::{AppliedReport, ApplyMode, Observation, ObservationDetails},
 };
-
-/// Source of the health reports that come with a DPU's status.
-pub(super) const AGENT_SOURCE: &str = "forge-dpu-agent";
 
 /// Interfaces, DHCP requests or services that one report may name.
 const MOST_ENTRIES: usize = 1_000;

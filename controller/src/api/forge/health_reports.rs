@@ -4,12 +4,12 @@ use tonic::Status;
 use super::{
     ForgeService,
     answer::from_store,
-    dpu_status::AGENT_SOURCE,
     fields::{invalid, machine_id, required_name},
     reports,
 };
 use crate::{
     Moment,
+    facts::AGENT_SOURCE,
     store::{AppliedReport, ApplyMode, Tx},
 };
 

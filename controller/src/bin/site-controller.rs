@@ -1,0 +1,73 @@
+//! The site controller's daemon.
+
+use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use controller::{Config, Log, LogFormat, serve};
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+/// Runs a site: takes DPU reports and tenant requests, and moves hosts as the rules decide.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
+    /// Settings, TOML.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Database in place of the config's: `sqlite:PATH` or `sqlite::memory:`.
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
+    /// Address in place of the config's.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+    /// Rule pack in place of the config's.
+    #[arg(long, value_name = "DIRECTORY")]
+    rules: Option<PathBuf>,
+    /// Site file in place of the config's.
+    #[arg(long, value_name = "FILE")]
+    site_file: Option<PathBuf>,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(Arguments::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("site-controller: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(arguments: Arguments) -> Result<()> {
+    let mut config = match &arguments.config {
+        Some(path) => Config::read(path)?,
+        None => Config::default(),
+    };
+    config.database = arguments.database.unwrap_or(config.database);
+    config.listen = arguments.listen.unwrap_or(config.listen);
+    config.rules = arguments.rules.or(config.rules);
+    config.site_file = arguments.site_file.or(config.site_file);
+    log(&config.log)?;
+    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
+    serve(config, async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+    .await?;
+    Ok(())
+}
+
+fn log(log: &Log) -> Result<()> {
+    let filter = EnvFilter::try_new(&log.filter).with_context(|| format!("log.filter: `{}`", log.filter))?;
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match log.format {
+        LogFormat::Text => lines.with_ansi(false).init(),
+        LogFormat::Json => lines.json().init(),
+    }
+    Ok(())
+}

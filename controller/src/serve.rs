@@ -1,0 +1,236 @@
+//! The daemon: opens everything, serves until told to stop, and stops without dropping what it has begun.
+
+use std::{fs, future::Future, io, net::SocketAddr, path::Path, sync::Arc};
+
+use axum::{Router, extract::State, http::StatusCode, routing::get};
+use proto::{forge::forge_server::ForgeServer, site::site_server::SiteServer};
+use tokio::{net::TcpListener, sync::watch};
+use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig, server::TcpIncoming};
+use tracing::{error, info, warn};
+
+use crate::{
+    Config, DirtyHosts, ForgeService, Moment, ProtocolJudge, ReconcileCounters, ReconcileSettings, Reconciler, Redfish,
+    RedfishSettings, RedfishSetupError, RulePackError, RulePacks, SiteFile, SiteFileError, SiteService, SpecFault, Tls,
+    add_hosts, check_hosts,
+    inventory::give_missing_addresses,
+    metrics,
+    network::SiteNetwork,
+    store::{Store, StoreError},
+};
+
+/// Longest message that is taken; a report of a DPU with many ports and alerts stays far below.
+const LONGEST_MESSAGE: usize = 8 << 20;
+
+/// Why the daemon cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The site file has faults.
+    #[error("the site file is refused:\n{0}")]
+    SiteFile(SiteFileError),
+    /// Hosts of the site file do not fit the rules.
+    #[error("the site file's hosts are refused:\n{0}")]
+    Hosts(String),
+    /// The database cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// There are no usable rules.
+    #[error(transparent)]
+    Rules(#[from] RulePackError),
+    /// BMCs cannot be reached at all.
+    #[error(transparent)]
+    Bmc(#[from] RedfishSetupError),
+    /// An address cannot be listened on.
+    #[error("cannot listen on {address}: {fault}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        fault: String,
+    },
+    /// A file cannot be read or written.
+    #[error("cannot use {path}: {fault}")]
+    File {
+        /// The file.
+        path: String,
+        /// Why.
+        fault: String,
+    },
+    /// The server failed while it ran.
+    #[error("gRPC server failed: {0}")]
+    Server(String),
+}
+
+/// Runs a site until `stop` is ready.
+///
+/// # Errors
+/// If it cannot start, or its server fails. Faults of requests, hosts and BMCs are not errors of the daemon.
+pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), ServeError> {
+    let site_file = config.site_file.as_ref().map(SiteFile::read).transpose().map_err(ServeError::SiteFile)?;
+    let site = site_file.as_ref().and_then(|file| file.network.clone()).map(Arc::new);
+    if site.is_none() {
+        warn!("there is no site file with `network`: DPUs cannot be configured");
+    }
+    let store = Store::open(&config.database).await?;
+    let dirty = DirtyHosts::default();
+    let options = rules::LoadOptions {
+        timeouts: config.rule_timeouts.clone(),
+        limits: config.rule_limits.clone(),
+        ..Default::default()
+    };
+    let switches = config.site.clone();
+    let packs = RulePacks::open(store.clone(), dirty.clone(), switches.clone(), options, config.rules.clone()).await?;
+    let packs = Arc::new(packs);
+    take_in(&store, site.as_deref(), site_file.as_ref(), &packs).await?;
+
+    let listener = listen(config.listen).await?;
+    let address = local(&listener, config.listen)?;
+    let metrics_listener = match config.metrics_listen {
+        Some(address) => Some(listen(address).await?),
+        None => None,
+    };
+    let tls = config.tls.as_ref().map(tls_config).transpose()?;
+
+    let redfish = Redfish::new(&RedfishSettings { ca: config.bmc.ca.clone(), timeout: config.bmc.timeout() })?;
+    let settings =
+        ReconcileSettings { sweep: config.timing.sweep(), site: switches.clone(), ..ReconcileSettings::default() };
+    let reconciler = Reconciler::new(store.clone(), dirty.clone(), packs.rules().clone(), Arc::new(redfish), settings);
+    let counters = reconciler.counters();
+    let (stopping, stopped) = watch::channel(false);
+    tokio::spawn(async move {
+        stop.await;
+        info!("stopping");
+        let _ = stopping.send(true);
+    });
+    let reconciling = tokio::spawn(reconciler.run(until(stopped.clone())));
+    if let Some(listener) = metrics_listener {
+        info!(address = %local(&listener, config.listen)?, "metrics are served");
+        tokio::spawn(serve_metrics(listener, store.clone(), counters, until(stopped.clone())));
+    }
+
+    let (health, health_service) = tonic_health::server::health_reporter();
+    let forge =
+        ForgeServer::new(ForgeService::new(store.clone(), site.clone(), Arc::new(ProtocolJudge), dirty.clone()))
+            .max_decoding_message_size(LONGEST_MESSAGE);
+    let operator = SiteServer::new(SiteService::new(store.clone(), site, packs, switches, dirty))
+        .max_decoding_message_size(LONGEST_MESSAGE);
+    health.set_serving::<ForgeServer<ForgeService>>().await;
+    health.set_serving::<SiteServer<SiteService>>().await;
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
+        .build_v1()
+        .map_err(|error| ServeError::Server(error.to_string()))?;
+    let mut server = Server::builder();
+    if let Some(tls) = tls {
+        server = server.tls_config(tls).map_err(|error| ServeError::Server(error.to_string()))?;
+    }
+    if let Some(path) = &config.address_file {
+        write_address(path, address)?;
+    }
+    info!(%address, tls = config.tls.is_some(), "site is served");
+    let serving = server
+        .add_service(health_service)
+        .add_service(reflection)
+        .add_service(forge)
+        .add_service(operator)
+        .serve_with_incoming_shutdown(TcpIncoming::from(listener).with_nodelay(Some(true)), until(stopped.clone()));
+    let drained = async {
+        until(stopped).await;
+        tokio::time::sleep(config.timing.drain()).await;
+    };
+    tokio::select! {
+        served = serving => served.map_err(|error| ServeError::Server(error.to_string()))?,
+        () = drained => warn!("requests were cut off after {} s", config.timing.drain_secs),
+    }
+    if tokio::time::timeout(config.timing.drain(), reconciling).await.is_err() {
+        warn!("host work was cut off after {} s: the journal says what was under way", config.timing.drain_secs);
+    }
+    store.close().await;
+    info!("stopped");
+    Ok(())
+}
+
+/// Brings the site file's hosts into the database, and gives DPUs the addresses that they lack.
+async fn take_in(
+    store: &Store,
+    site: Option<&SiteNetwork>,
+    site_file: Option<&SiteFile>,
+    packs: &RulePacks,
+) -> Result<(), ServeError> {
+    let now = Moment::now();
+    if let Some(file) = site_file {
+        let rules = packs.rules().current();
+        let refuse = |faults: Vec<SpecFault>| {
+            ServeError::Hosts(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+        };
+        let hosts = check_hosts(&file.hosts, rules.initial()).map_err(refuse)?;
+        let strangers = hosts.iter().enumerate().filter(|(_, host)| !rules.has_state(&host.state));
+        let strangers: Vec<SpecFault> = strangers
+            .map(|(place, host)| SpecFault {
+                field: format!("hosts[{place}].initial_state"),
+                fault: format!("the rules have no state `{}`", host.state),
+            })
+            .collect();
+        if !strangers.is_empty() {
+            return Err(refuse(strangers));
+        }
+        let counts = add_hosts(store, site, &hosts, now).await?;
+        info!(added = counts.added, changed = counts.changed, unchanged = counts.unchanged, "site file was read");
+    }
+    if let Some(site) = site {
+        give_missing_addresses(store, site, now).await?;
+    }
+    Ok(())
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
+    TcpListener::bind(address).await.map_err(|error| ServeError::Listen { address, fault: error.to_string() })
+}
+
+fn local(listener: &TcpListener, wanted: SocketAddr) -> Result<SocketAddr, ServeError> {
+    listener.local_addr().map_err(|error| ServeError::Listen { address: wanted, fault: error.to_string() })
+}
+
+/// Whole or not at all, for whoever waits for the file.
+fn write_address(path: &Path, address: SocketAddr) -> Result<(), ServeError> {
+    let write = || -> io::Result<()> {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(".new");
+        fs::write(&beside, format!("{address}\n"))?;
+        fs::rename(&beside, path)
+    };
+    write().map_err(|error| ServeError::File { path: path.display().to_string(), fault: error.to_string() })
+}
+
+fn tls_config(tls: &Tls) -> Result<ServerTlsConfig, ServeError> {
+    let read = |path: &Path| {
+        fs::read(path).map_err(|error| ServeError::File { path: path.display().to_string(), fault: error.to_string() })
+    };
+    let mut config = ServerTlsConfig::new().identity(Identity::from_pem(read(&tls.cert)?, read(&tls.key)?));
+    if let Some(ca) = &tls.client_ca {
+        config = config.client_ca_root(Certificate::from_pem(read(ca)?));
+    }
+    Ok(config)
+}
+
+async fn until(mut stopped: watch::Receiver<bool>) {
+    // The sender is gone only when the process ends.
+    let _ = stopped.wait_for(|stopped| *stopped).await;
+}
+
+async fn serve_metrics(
+    listener: TcpListener,
+    store: Store,
+    counters: Arc<ReconcileCounters>,
+    stop: impl Future<Output = ()> + Send + 'static,
+) {
+    let scrape = |State((store, counters)): State<(Store, Arc<ReconcileCounters>)>| async move {
+        match metrics::render(&store, counters.figures()).await {
+            Ok(text) => (StatusCode::OK, text),
+            Err(error) => (StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
+        }
+    };
+    let router = Router::new().route("/metrics", get(scrape)).with_state((store, counters));
+    if let Err(error) = axum::serve(listener, router).with_graceful_shutdown(stop).await {
+        error!(%error, "metrics are no longer served");
+    }
+}

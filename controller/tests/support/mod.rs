@@ -1,0 +1,190 @@
+//! A small site for tests: two hosts of two DPUs, an ETV VPC of one tenant.
+#![allow(dead_code, reason = "each test crate uses its own part")]
+
+use std::sync::Arc;
+
+use controller::{
+    DirtyHosts, ForgeService, Moment, ProtocolJudge, SiteFile, add_hosts, check_hosts,
+    network::{SiteNetwork, create_vpc},
+    store::{Store, Transition, Virtualization, Vpc},
+};
+use proto::{
+    MachineId, common,
+    forge::{self, forge_server::Forge, instance_interface_config::NetworkDetails},
+    health,
+};
+use tonic::{Request, Status};
+
+pub const TENANT: &str = "tenant-a";
+
+/// What tests hold of the site.
+pub struct TestSite {
+    pub store: Store,
+    pub network: Arc<SiteNetwork>,
+    pub forge: ForgeService,
+    pub dirty: DirtyHosts,
+}
+
+pub fn host(n: u32) -> MachineId {
+    format!("fm100hs{n:0>52}").parse().unwrap()
+}
+
+/// DPU `place` of host `n`.
+pub fn dpu(n: u32, place: u32) -> MachineId {
+    format!("fm100ds{:0>52}", n * 10 + place).parse().unwrap()
+}
+
+pub fn site_text(hosts: u32) -> String {
+    let mut text = "\
+network:
+  asn: 65001
+  loopback_prefix: 10.180.62.0/24
+  admin: {prefix: 10.180.60.0/24, vlan: 16}
+  vni_pool: {first: 10000, last: 10999}
+  vlan_pool: {first: 100, last: 199}
+  route_servers: [10.180.61.5]
+  site_fabric_prefixes: [10.180.0.0/16]
+  domain: site.example
+hosts:
+"
+    .to_owned();
+    for n in 1..=hosts {
+        text += &format!(
+            "- name: host-{n}\n  machine_id: {}\n  initial_state: Ready\n  dpus:\n  - machine_id: {}\n  - machine_id: {}\n",
+            host(n),
+            dpu(n, 0),
+            dpu(n, 1)
+        );
+    }
+    text
+}
+
+impl TestSite {
+    pub async fn start(url: &str) -> Self {
+        Self::with_hosts(url, 2).await
+    }
+
+    pub async fn with_hosts(url: &str, hosts: u32) -> Self {
+        let store = Store::open(url).await.unwrap();
+        let file = SiteFile::parse("site.yaml", &site_text(hosts)).unwrap();
+        let network = Arc::new(file.network.unwrap());
+        let hosts = check_hosts(&file.hosts, &"Ready".into()).unwrap();
+        add_hosts(&store, Some(&network), &hosts, Moment::now()).await.unwrap();
+        let dirty = DirtyHosts::default();
+        let forge = ForgeService::new(store.clone(), Some(network.clone()), Arc::new(ProtocolJudge), dirty.clone());
+        Self { store, network, forge, dirty }
+    }
+
+    pub async fn vpc(&self, name: &str, prefixes: &[&str]) -> Vpc {
+        let prefixes: Vec<_> = prefixes.iter().map(|prefix| prefix.parse().unwrap()).collect();
+        let mut tx = self.store.write().await.unwrap();
+        let vpc = create_vpc(&mut tx, &self.network, name, TENANT, Virtualization::Etv, &prefixes, Moment::now())
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
+        vpc
+    }
+
+    pub async fn config(&self, dpu: &MachineId) -> Result<forge::ManagedHostNetworkConfigResponse, Status> {
+        let request = forge::ManagedHostNetworkConfigRequest { dpu_machine_id: Some(dpu.into()) };
+        Ok(self.forge.get_managed_host_network_config(Request::new(request)).await?.into_inner())
+    }
+
+    pub async fn report(&self, status: forge::DpuNetworkStatus) -> Result<(), Status> {
+        self.forge.record_dpu_network_status(Request::new(status)).await.map(drop)
+    }
+
+    /// A healthy report of what the DPU is told to run now.
+    pub async fn acknowledge(&self, dpu: &MachineId) {
+        let config = self.config(dpu).await.unwrap();
+        self.report(acknowledgement(dpu, &config)).await.unwrap();
+    }
+
+    pub async fn acknowledge_all(&self, n: u32) {
+        for place in 0..2 {
+            self.acknowledge(&dpu(n, place)).await;
+        }
+    }
+
+    pub async fn allocate(&self, request: forge::InstanceAllocationRequest) -> Result<forge::Instance, Status> {
+        Ok(self.forge.allocate_instance(Request::new(request)).await?.into_inner())
+    }
+
+    pub async fn instance(&self, id: &common::InstanceId) -> forge::Instance {
+        let request = forge::InstancesByIdsRequest { instance_ids: vec![id.clone()] };
+        let mut found = self.forge.find_instances_by_ids(Request::new(request)).await.unwrap().into_inner();
+        found.instances.remove(0)
+    }
+
+    /// Moves a host to a state, as the reconciler would.
+    pub async fn put_in_state(&self, host: &MachineId, state: &str) {
+        let mut tx = self.store.write().await.unwrap();
+        let version = tx.life(host).await.unwrap().version;
+        let transition = Transition { to: state.into(), ..Default::default() };
+        tx.commit_transition(host, version, &transition, Moment::now()).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// Puts a host on its tenant's network, or back on the admin network, as the reconciler would.
+    pub async fn use_admin_network(&self, id: &MachineId, admin: bool) {
+        let mut tx = self.store.write().await.unwrap();
+        let host = tx.host(id).await.unwrap().unwrap();
+        tx.set_host_network(id, host.network_version, admin, None, Moment::now()).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+}
+
+pub fn acknowledgement(dpu: &MachineId, config: &forge::ManagedHostNetworkConfigResponse) -> forge::DpuNetworkStatus {
+    let instance = Some(config.instance_network_config_version.clone()).filter(|version| !version.is_empty());
+    let interfaces = config.tenant_interfaces.iter().map(|interface| forge::InstanceInterfaceStatusObservation {
+        function_type: interface.function_type,
+        virtual_function_id: interface.virtual_function_id,
+        mac_address: Some("02:00:5e:00:00:01".into()),
+        addresses: vec![interface.ip.clone()],
+        gateways: vec![interface.gateway.clone()],
+        internal_uuid: interface.internal_uuid.clone(),
+        ..Default::default()
+    });
+    forge::DpuNetworkStatus {
+        dpu_machine_id: Some(dpu.into()),
+        network_config_version: Some(config.managed_host_config_version.clone()),
+        instance_network_config_version: instance,
+        interfaces: interfaces.collect(),
+        instance_id: config.instance_id.clone(),
+        dpu_health: Some(health::HealthReport::default()),
+        ..Default::default()
+    }
+}
+
+pub fn interface(prefix: &controller::store::VpcPrefix) -> forge::InstanceInterfaceConfig {
+    forge::InstanceInterfaceConfig {
+        network_details: Some(NetworkDetails::VpcPrefixId(prefix.id.into())),
+        ..Default::default()
+    }
+}
+
+pub fn instance_config(interfaces: Vec<forge::InstanceInterfaceConfig>) -> forge::InstanceConfig {
+    forge::InstanceConfig {
+        tenant: Some(forge::TenantConfig { tenant_organization_id: TENANT.into(), ..Default::default() }),
+        network: Some(forge::InstanceNetworkConfig { interfaces, auto: false }),
+        ..Default::default()
+    }
+}
+
+pub fn allocation(n: u32, interfaces: Vec<forge::InstanceInterfaceConfig>) -> forge::InstanceAllocationRequest {
+    forge::InstanceAllocationRequest {
+        machine_id: Some((&host(n)).into()),
+        config: Some(instance_config(interfaces)),
+        ..Default::default()
+    }
+}
+
+pub fn alert(id: &str, target: &str, classifications: &[&str]) -> health::HealthProbeAlert {
+    health::HealthProbeAlert {
+        id: id.into(),
+        target: Some(target.into()),
+        message: "down".into(),
+        classifications: classifications.iter().map(|&class| class.to_owned()).collect(),
+        ..Default::default()
+    }
+}
