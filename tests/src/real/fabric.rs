@@ -49,9 +49,9 @@ impl Fabric {
         ] {
             lab.ip(node, &format!("addr add {address}"));
         }
-        let route_server = Router::start(&lab, "rs", &route_server());
-        let tors = [Router::start(&lab, "tor0", &tor(0)), Router::start(&lab, "tor1", &tor(1))];
-        let dpu = Router::start(&lab, "dpu", &dpu());
+        let route_server = Router::start(&lab, "rs", &[], &route_server());
+        let tors = [0, 1].map(|index| Router::start(&lab, &format!("tor{index}"), &["swp1"], &tor(index)));
+        let dpu = Router::start(&lab, "dpu", &["p0_if", "p1_if"], &dpu());
         let fabric = Self { dpu, tors, route_server, lab };
         fabric.settle();
         fabric

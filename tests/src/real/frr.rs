@@ -15,16 +15,19 @@ pub struct Router {
 }
 
 impl Router {
-    /// Starts a router that runs `bgp`, the text of a `bgpd.conf`.
+    /// Starts a router that runs `bgp`, the text of a `bgpd.conf`, with unnumbered sessions on these interfaces.
     ///
     /// # Panics
     /// If it does not start.
     #[must_use]
-    pub fn start(lab: &Lab, node: &str, bgp: &str) -> Self {
+    pub fn start(lab: &Lab, node: &str, unnumbered: &[&str], bgp: &str) -> Self {
         let directory = lab.subdirectory(&format!("frr-{node}"));
         // The data centre profile: without it FRR takes no eBGP routes unless a policy says so.
         let head = format!("frr defaults datacenter\nhostname {node}\n");
-        for (name, text) in [("zebra", head.clone()), ("bgpd", head + bgp), ("vtysh", String::new())] {
+        // An unnumbered session waits for the peer's next router advertisement, by default one in ten seconds.
+        let advertise = |name: &&str| format!("interface {name}\n no ipv6 nd suppress-ra\n ipv6 nd ra-interval 1\n");
+        let zebra = head.clone() + &unnumbered.iter().map(advertise).collect::<String>();
+        for (name, text) in [("zebra", zebra), ("bgpd", head + bgp), ("vtysh", String::new())] {
             let file = directory.join(format!("{name}.conf"));
             std::fs::write(&file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         }

@@ -108,8 +108,9 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        // Fast shutdown: the polite one waits for clients, and there is nothing to keep.
+        // Fast shutdown: the polite one waits for clients, and a killed server leaves shared memory behind.
         self.server.signal("INT");
+        self.server.end();
     }
 }
 

@@ -11,7 +11,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// How long a process may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A process that ends with this value.
+/// A process that is killed with this value.
 #[derive(Debug)]
 pub struct Process {
     name: String,
@@ -74,7 +74,7 @@ impl Process {
         self.end();
     }
 
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             self.signal("TERM");
             let deadline = Instant::now() + GRACE;
@@ -82,15 +82,14 @@ impl Process {
                 sleep(Duration::from_millis(20));
             }
         }
-        // Both fail only for a process that is gone.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.end();
+        // Both fail only for a process that is gone.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
