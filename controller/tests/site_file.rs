@@ -72,7 +72,6 @@ network:
 #[test]
 fn text_that_is_no_site_file_is_refused() {
     for (text, fault) in [
-        ("", "site.yaml:1: a site file is a mapping of `network` and `hosts`"),
         ("- a", "site.yaml:1: a site file is a mapping of `network` and `hosts`"),
         ("hosts: []\nhosts: []", "site.yaml:2: key `hosts` is there twice"),
         ("hosts: 5", "site.yaml:1: hosts: expected a list"),

@@ -65,24 +65,37 @@ pub(super) fn read(section: &Section<'_>) -> Option<SiteNetwork> {
     {
         section.fault("vni_pool", "holds a VNI of the admin segment");
     }
+    // Every field is read before the first that is missing ends it, so that all faults are found.
+    let datacenter_asn = section.value("datacenter_asn").unwrap_or_default();
+    let route_servers = section.list("route_servers");
+    let deny_prefixes = section.list("deny_prefixes");
+    let site_fabric_prefixes = section.list("site_fabric_prefixes");
+    let anycast_site_prefixes = section.list("anycast_site_prefixes");
+    let isolation = section.value("vpc_isolation").unwrap_or(Isolation::Mutual);
+    let virtualization = section.value("virtualization").unwrap_or(Virtualization::Etv);
+    let min_dpu_functioning_links = section.value("min_dpu_functioning_links");
+    let dhcp_servers = section.list("dhcp_servers");
+    let boot_url = section.value("boot_url");
+    let domain = section.value("domain").unwrap_or_else(|| "site.internal".to_owned());
+    let mtu = section.value("mtu");
     Some(SiteNetwork {
         asn: asn?,
-        datacenter_asn: section.value("datacenter_asn").unwrap_or_default(),
+        datacenter_asn,
         loopbacks: loopbacks?,
         admin: admin?,
         vnis: vnis?,
         vlans: vlans?,
-        route_servers: section.list("route_servers"),
-        deny_prefixes: section.list("deny_prefixes"),
-        site_fabric_prefixes: section.list("site_fabric_prefixes"),
-        anycast_site_prefixes: section.list("anycast_site_prefixes"),
-        isolation: section.value("vpc_isolation").unwrap_or(Isolation::Mutual),
-        virtualization: section.value("virtualization").unwrap_or(Virtualization::Etv),
-        min_dpu_functioning_links: section.value("min_dpu_functioning_links"),
-        dhcp_servers: section.list("dhcp_servers"),
-        boot_url: section.value("boot_url"),
-        domain: section.value("domain").unwrap_or_else(|| "site.internal".to_owned()),
-        mtu: section.value("mtu"),
+        route_servers,
+        deny_prefixes,
+        site_fabric_prefixes,
+        anycast_site_prefixes,
+        isolation,
+        virtualization,
+        min_dpu_functioning_links,
+        dhcp_servers,
+        boot_url,
+        domain,
+        mtu,
     })
 }
 

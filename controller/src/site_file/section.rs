@@ -156,6 +156,8 @@ impl<'a> Section<'a> {
                 match node.as_mapping() {
                     Some(mapping) => Some(Section::new(mapping, self.field(&field), self.faults)),
                     None => {
+                        let line = node.span().start().map_or(0, marked_yaml::Marker::line);
+                        self.faults.lines.borrow_mut().insert(self.field(&field), line);
                         self.fault(&field, "expected a mapping");
                         None
                     }

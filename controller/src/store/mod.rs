@@ -23,7 +23,7 @@ mod vpcs;
 
 use std::time::Duration;
 
-use sqlx::{Any, AnyPool, Transaction, any::AnyPoolOptions};
+use sqlx::{Any, AnyConnection, AnyPool, Connection, Transaction, any::AnyPoolOptions};
 
 pub use actions::{Action, ActionStatus};
 pub use addresses::{Address, AddressPool};
@@ -78,6 +78,12 @@ impl Store {
         };
         let in_memory = path == ":memory:";
         let full = if in_memory { url.to_owned() } else { format!("{url}?mode=rwc") };
+        if !in_memory {
+            // A pool would try again and again where this says at once what is wrong.
+            let mut probe = AnyConnection::connect(&full).await.map_err(|error| fault(error.to_string()))?;
+            set_up_sqlite(&mut probe).await.map_err(|error| fault(error.to_string()))?;
+            probe.close().await.map_err(|error| fault(error.to_string()))?;
+        }
         // One writer: writers queue here in order and never fight over SQLite's lock. A database in memory lives in its
         // only connection, so nothing may ever close that one.
         let writers = sqlite_pool(1).connect(&full).await.map_err(|error| fault(error.to_string()))?;
@@ -136,17 +142,17 @@ fn sqlite_pool(connections: u32) -> AnyPoolOptions {
         .idle_timeout(None)
         .max_lifetime(None)
         .acquire_timeout(Duration::from_secs(10))
-        .after_connect(|connection, _| {
-            Box::pin(async move {
-                for pragma in [
-                    "PRAGMA busy_timeout = 5000",
-                    "PRAGMA journal_mode = WAL",
-                    "PRAGMA synchronous = FULL",
-                    "PRAGMA foreign_keys = ON",
-                ] {
-                    sqlx::query(pragma).execute(&mut *connection).await?;
-                }
-                Ok(())
-            })
-        })
+        .after_connect(|connection, _| Box::pin(set_up_sqlite(connection)))
+}
+
+async fn set_up_sqlite(connection: &mut AnyConnection) -> std::result::Result<(), sqlx::Error> {
+    for pragma in [
+        "PRAGMA busy_timeout = 5000",
+        "PRAGMA journal_mode = WAL",
+        "PRAGMA synchronous = FULL",
+        "PRAGMA foreign_keys = ON",
+    ] {
+        sqlx::query(pragma).execute(&mut *connection).await?;
+    }
+    Ok(())
 }
