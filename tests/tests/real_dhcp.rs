@@ -14,6 +14,8 @@ use tests::{
 const REPORTED: Duration = Duration::from_secs(20);
 const PHYSICAL: i32 = 0;
 const VIRTUAL: i32 = 1;
+/// All that could end a string or a statement in a server's configuration.
+const BOOT_URL: &str = r#"http://boot.example.com/a,b;c}/"d"/e\f/'g'/$(h)/ipxe.efi?x=1"#;
 const PXE_SERVER: &str = "192.168.126.20";
 /// What firmware that boots over HTTP says it is.
 const HTTP_BOOT_X86: &str = "HTTPClient:Arch:00016:UNDI:003001";
@@ -137,7 +139,7 @@ fn a_host_is_told_what_the_controller_says(kind: ServerKind) {
 
     let physical = FlatInterfaceConfig {
         mtu: Some(9000),
-        booturl: Some("http://boot.example.com/a,b/ipxe.efi?x=1".into()),
+        booturl: Some(BOOT_URL.into()),
         ..port(PHYSICAL, 16, "192.168.98", 26, 11)
     };
     let virtual_port = FlatInterfaceConfig { virtual_function_id: Some(0), ..port(VIRTUAL, 17, "192.168.99", 24, 12) };
@@ -174,10 +176,7 @@ fn a_host_is_told_what_the_controller_says(kind: ServerKind) {
     // Firmware that boots over HTTP is another client to the server, and still the same host.
     let firmware =
         site.client("eth0").with_vendor_class(HTTP_BOOT_X86).with_client_id("00112233445566778899aabbccddeeff00");
-    told(
-        &firmware.ask().expect("an answer for the firmware"),
-        &[("ip", "192.168.98.11"), ("bootfile", "http://boot.example.com/a,b/ipxe.efi?x=1")],
-    );
+    told(&firmware.ask().expect("an answer for the firmware"), &[("ip", "192.168.98.11"), ("bootfile", BOOT_URL)]);
     for (class, architecture) in [(HTTP_BOOT_X86, "x86_64"), (HTTP_BOOT_ARM, "aarch64")] {
         let url = format!("http://{PXE_SERVER}:8080/public/blobs/internal/{architecture}/ipxe.efi");
         let lease = site.client("eth1").with_vendor_class(class).ask().expect("an answer for the firmware");
