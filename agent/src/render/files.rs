@@ -5,6 +5,7 @@ use super::{
     config::{Network, Port, Virtualization},
     dhcp, nvue,
 };
+use crate::lint::LintError;
 
 /// All that is written to a DPU for one configuration, and what to expect once it runs.
 #[derive(Clone, PartialEq, Eq)]
@@ -111,6 +112,20 @@ pub enum RenderError {
         list: String,
         /// Last number that a rule can have.
         last: u32,
+    },
+    /// The configuration has faults that NVUE would refuse, or would take and not do.
+    #[error("what {template} renders to has faults: {error}")]
+    Lint {
+        /// The template that is at the root of it.
+        template: String,
+        /// The faults.
+        error: LintError,
+    },
+    /// The text of a configuration does not say what was meant.
+    #[error("what {template} renders to reads back as another configuration")]
+    ReadsOtherwise {
+        /// The template that is at the root of it.
+        template: String,
     },
     /// The DHCP server cannot be told what the configuration asks for.
     #[error("{0}")]

@@ -11,7 +11,6 @@ mod files;
 mod nvue;
 mod statements;
 mod templates;
-mod tree;
 
 pub use config::{Acknowledgement, ConfigError, NetworkConfig, Underlay};
 pub use environment::{DhcpServer, DhcpServerError, DhcpSettings, Environment, HbnVersion, HbnVersionError};

@@ -12,7 +12,7 @@
 //! Words are separated by blanks. A part in double quotes (with JSON's escapes) may hold anything, and joins with what
 //! stands directly before and behind it: `vlan"1 6"` is one word. What templates fill in is quoted where it must be.
 
-use super::tree::Node;
+use crate::lint::Node;
 
 /// A line that is no statement, or contradicts an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -9,7 +9,8 @@ use minijinja::{
 };
 use serde::Serialize;
 
-use super::{statements, tree::yaml_value};
+use super::statements;
+use crate::lint::yaml_value;
 
 /// Every template by the name it has below a template directory.
 const EMBEDDED: &[(&str, &str)] = &[

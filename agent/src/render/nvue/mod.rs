@@ -13,8 +13,8 @@ use super::{
     Environment, NetworkConfig, RenderError, TemplateError, Templates, Underlay,
     config::{Function, Port, Prefix, Virtualization},
     statements,
-    tree::Node,
 };
+use crate::lint::{self, Node};
 
 pub(super) use isolated::isolated;
 
@@ -35,7 +35,8 @@ pub(super) fn render(
     }
 }
 
-/// Renders a template to statements and those to NVUE's text.
+/// Renders a template to statements and those to NVUE's text, which must read back as what was meant and be without
+/// fault.
 fn text(templates: &Templates, template: &str, context: impl Serialize) -> Result<String, RenderError> {
     let statements = templates.render(template, context)?;
     let root = statements::read(&statements).map_err(|error| TemplateError {
@@ -43,7 +44,12 @@ fn text(templates: &Templates, template: &str, context: impl Serialize) -> Resul
         line: 0,
         fault: error.to_string(),
     })?;
-    Ok(document(&root))
+    let text = document(&root);
+    match lint::read(&text) {
+        Ok(read) if read == root => Ok(text),
+        Ok(_) => Err(RenderError::ReadsOtherwise { template: template.into() }),
+        Err(error) => Err(RenderError::Lint { template: template.into(), error }),
+    }
 }
 
 /// The file that `nv config replace` reads: a header, and all settings.
