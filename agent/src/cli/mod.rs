@@ -23,7 +23,7 @@ enum Command {
     /// Run as a daemon; the default.
     Run,
     /// Print or write the files for a response of the controller, without touching the DPU.
-    Render(render::Render),
+    Render(Box<render::Render>),
     /// Say what runs since when, and what the controller last said.
     Status,
 }
