@@ -26,7 +26,10 @@ pub use act::{
     ActionError, Bmc, BmcError, JournalEntry, PowerState, Redfish, RedfishSettings, RedfishSetupError, ResetType,
     System, action_names,
 };
-pub use api::{forge::ForgeService, site::SiteService};
+pub use api::{
+    forge::ForgeService,
+    site::{SiteService, told},
+};
 pub use config::{BmcAccess, Config, ConfigError, Log, LogFormat, Timing, Tls};
 pub use dirty::DirtyHosts;
 pub use host_spec::{SpecFault, check_hosts};
@@ -35,6 +38,8 @@ pub use inventory::{AddedHosts, add_hosts};
 pub use judge::{HostJudge, ProtocolJudge};
 pub use moment::Moment;
 pub use reconcile::{ReconcileCounters, ReconcileFigures, ReconcileSettings, Reconciler, RulesInForce};
-pub use rule_packs::{Changed, PackReadError, Proposal, RulePackError, RulePacks, Verdict, draw_faults, read_pack_dir};
+pub use rule_packs::{
+    Changed, PackReadError, Proposal, RulePackError, RulePacks, Verdict, draw_faults, load_pack_dir, read_pack_dir,
+};
 pub use serve::{ServeError, serve};
 pub use site_file::{SiteFile, SiteFileError};

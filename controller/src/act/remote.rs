@@ -246,9 +246,9 @@ fn as_asked(target: &Target<'_>, asked: Asked) -> Vec<Found> {
 /// The host's BMC first, then one DPU's an evaluation; those that are done are remembered.
 async fn factory_reset(bmc: &dyn Bmc, record: &HostRecord) -> Result<Vec<Found>, ActionError> {
     let host = &record.host;
-    let known = record.findings.get(&host.id).into_iter().flatten();
-    let done = known.filter(|finding| finding.name == "requested.factory_reset").map(|finding| finding.value.clone());
-    let mut done: Vec<String> = done.last().and_then(|value| serde_json::from_value(value).ok()).unwrap_or_default();
+    let mut known = record.findings.get(&host.id).into_iter().flatten();
+    let done = known.find(|finding| finding.name == "requested.factory_reset").map(|finding| finding.value.clone());
+    let mut done: Vec<String> = done.and_then(|value| serde_json::from_value(value).ok()).unwrap_or_default();
     let all = [(&host.id, &host.bmc)].into_iter().chain(record.dpus.iter().map(|dpu| (&dpu.id, &dpu.bmc)));
     let next =
         all.filter(|(_, bmc)| !bmc.url.is_empty()).find(|(id, _)| !done.iter().any(|known| known == id.as_str()));

@@ -6,7 +6,7 @@ use std::{
 use rules::{LoadOptions, RuleSet};
 
 use super::draw_faults;
-use crate::store::PackFile;
+use crate::{action_names, store::PackFile};
 
 /// A directory of rules cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -76,4 +76,29 @@ pub(super) fn compile(files: &[PackFile], options: &LoadOptions) -> Result<RuleS
     let scripts = files.iter().filter(|file| file.path.ends_with(".rhai"));
     let scripts = scripts.map(|file| (file.path.clone(), file.text.clone()));
     rules::load_files(scripts, options).map_err(|faults| draw_faults(&faults, false))
+}
+
+/// The pack's own tests that fail, and how. They speak of the pack's own times and limits, not of the site's.
+pub(super) fn failing_tests(files: &[PackFile]) -> Result<Vec<String>, Vec<String>> {
+    let rules = compile(files, &LoadOptions::default())?;
+    let tests = files.iter().filter(|file| file.path.ends_with(".yaml"));
+    let result = rules.run_tests(tests.map(|file| (file.path.as_str(), file.text.as_str())));
+    let failed = result.cases.into_iter().filter_map(|case| Some((case.file, case.name, case.failure?)));
+    Ok(failed.map(|(file, name, failure)| format!("{file}: {name}: {failure}")).collect())
+}
+
+/// The pack in a directory after all checks, among them that this controller has its actions.
+///
+/// # Errors
+/// If the directory cannot be read, or the pack has faults: then they are drawn, with `colours` for terminals.
+pub fn load_pack_dir(dir: &Path, colours: bool) -> Result<RuleSet, Vec<String>> {
+    let files = read_pack_dir(dir).map_err(|error| vec![error.to_string()])?;
+    let scripts = files.into_iter().filter(|file| file.path.ends_with(".rhai"));
+    rules::load_files(scripts.map(|file| (file.path, file.text)), &with_actions(LoadOptions::default()))
+        .map_err(|faults| draw_faults(&faults, colours))
+}
+
+/// Options under which a pack may only name actions that the controller has.
+pub(super) fn with_actions(options: LoadOptions) -> LoadOptions {
+    LoadOptions { known_actions: Some(action_names().into_iter().map(str::to_owned).collect()), ..options }
 }

@@ -14,15 +14,15 @@ use rules::{LoadOptions, RuleSet};
 use tracing::{info, warn};
 
 pub use draw::draw_faults;
-pub use files::{PackReadError, read_pack_dir};
+pub use files::{PackReadError, load_pack_dir, read_pack_dir};
 pub use shadow::Changed;
 
 use crate::{
-    DirtyHosts, Moment, action_names,
+    DirtyHosts, Moment,
     reconcile::RulesInForce,
     store::{PackFile, Store, StoreError, StoredPack},
 };
-use files::compile;
+use files::{compile, failing_tests, with_actions};
 
 /// The site's rule packs.
 pub struct RulePacks {
@@ -105,8 +105,7 @@ impl RulePacks {
         options: LoadOptions,
         dir: Option<PathBuf>,
     ) -> Result<Self, RulePackError> {
-        let options =
-            LoadOptions { known_actions: Some(action_names().into_iter().map(str::to_owned).collect()), ..options };
+        let options = with_actions(options);
         let mut tx = store.read().await?;
         let used: Vec<String> = tx.pack_uses(1_000).await?.into_iter().map(|used| used.hash).collect();
         let kept = match used.first() {
@@ -228,6 +227,11 @@ impl RulePacks {
                 return refuse(Verdict { faults, ..Verdict::default() }, why);
             }
         };
+        let failing = failing_tests(&proposal.files).unwrap_or_else(|faults| faults);
+        if !failing.is_empty() {
+            let why = format!("{} of the pack's own tests fail", failing.len());
+            return refuse(Verdict { faults: failing, ..Verdict::default() }, why);
+        }
         let shadow = shadow::shadow(&self.store, &self.switches, &self.rules.current(), &rules).await?;
         let verdict = Verdict {
             hash: rules.hash().to_owned(),

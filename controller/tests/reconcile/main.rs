@@ -1,5 +1,5 @@
 //! The reconciler with what it really works on: a database file, the shipped rules, and a Redfish service on loopback.
-#![allow(unreachable_pub, reason = "helpers of one test program")]
+#![allow(unreachable_pub, clippy::unwrap_used, clippy::panic, reason = "helpers of one test program")]
 
 mod bmc;
 mod concurrency;

@@ -1,5 +1,5 @@
 use proto::site;
-use rules::{ArmResult, ArmTrace, Decision, Explanation, FactSeen};
+use rules::{ArmResult, ArmTrace, Decision, Explanation, FactSeen, Snapshot};
 use tonic::Status;
 
 use super::{SiteService, answer::from_store, summary::time};
@@ -16,16 +16,22 @@ impl SiteService {
         drop(tx);
         let rules = self.packs.rules().current();
         let snapshot = facts::snapshot(&record, &self.switches, Moment::now());
-        Ok(answer(&record, rules.explain(&snapshot), rules.hash()))
+        Ok(site::Explanation {
+            host: record.host.name.clone(),
+            machine_id: record.host.id.to_string(),
+            action_error: action_error(&record),
+            ..told(rules.explain(&snapshot), &snapshot, rules.hash())
+        })
     }
 }
 
-fn answer(record: &HostRecord, explained: Explanation, pack_hash: &str) -> site::Explanation {
+/// What the rules explained of a snapshot, as operators get it.
+#[must_use]
+pub fn told(explained: Explanation, snapshot: &Snapshot, pack_hash: &str) -> site::Explanation {
     let mut answer = site::Explanation {
-        host: record.host.name.clone(),
-        machine_id: record.host.id.to_string(),
+        machine_id: snapshot.id.clone(),
         state: explained.state.to_string(),
-        state_since: Moment::from_micros(record.life.version.micros()).to_string(),
+        state_since: Moment::from_micros(snapshot.state.since).to_string(),
         arms: explained.arms.into_iter().map(arm).collect(),
         facts: explained.facts.into_iter().map(fact).collect(),
         alerts: explained
@@ -44,7 +50,6 @@ fn answer(record: &HostRecord, explained: Explanation, pack_hash: &str) -> site:
         pack_hash: pack_hash.to_owned(),
         sla_seconds: explained.sla_seconds.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or_default(),
         above_sla: explained.above_sla,
-        action_error: action_error(record),
         ..Default::default()
     };
     let (outcome, reason, gate) = match explained.decision {

@@ -10,6 +10,8 @@ mod rule_packs;
 mod summary;
 mod vpcs;
 
+pub use explain::told;
+
 use std::sync::Arc;
 
 use proto::site::{self, site_server::Site};

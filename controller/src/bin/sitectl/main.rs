@@ -9,6 +9,7 @@ mod health;
 mod host;
 mod instance;
 mod output;
+mod rules;
 mod vpc;
 
 use std::{
@@ -55,6 +56,9 @@ enum Verb {
     /// Addresses the site has given out
     #[command(subcommand)]
     Address(address::Verb),
+    /// The rules that decide, and the tools to change them safely
+    #[command(subcommand)]
+    Rules(rules::Verb),
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -79,6 +83,7 @@ async fn run(cli: Cli) -> Result<String, Failure> {
         Verb::Health(verb) => health::run(verb, connect().await?, format).await,
         Verb::Dpu(verb) => dpu::run(verb, connect().await?, format).await,
         Verb::Address(verb) => address::run(verb, connect().await?, format).await,
+        Verb::Rules(verb) => rules::run(verb, &cli.controller, format).await,
     }
 }
 
@@ -129,6 +134,14 @@ mod tests {
             "dpu status",
             "dpu forget host-1-dpu0",
             "address list",
+            "rules check",
+            "rules test rules/managed_host --covered",
+            "rules facts bmc",
+            "rules explain --snapshot host.yaml",
+            "rules snapshot-example Ready --fact instance.present=true",
+            "rules apply rules/managed_host --yes --force",
+            "rules rollback 3fa2 --dry-run",
+            "rules history",
         ] {
             let words = std::iter::once("sitectl").chain(line.split(' '));
             assert!(Cli::try_parse_from(words).is_ok(), "{line}");

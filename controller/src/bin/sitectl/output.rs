@@ -1,6 +1,9 @@
 //! Text for people and JSON for programs.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    io::IsTerminal,
+    time::{Duration, SystemTime},
+};
 
 use comfy_table::{Table, presets};
 use serde::Serialize;
@@ -25,6 +28,11 @@ impl Format {
                 .map_err(|error| Failure::Refused(format!("cannot write the answer as JSON: {error}"))),
         }
     }
+}
+
+/// Whether standard error is a terminal that shows colours.
+pub(crate) fn colours() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
 /// Rows under headers, without lines; `none` where there are no rows.

@@ -1,0 +1,79 @@
+//! `sitectl rules explain` and `sitectl rules snapshot-example`.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use rules::{Snapshot, StatePath};
+
+use super::Pack;
+use crate::{explain, failure::Failure, host::pair, output::Format};
+
+#[derive(clap::Args)]
+pub(crate) struct Explain {
+    #[command(flatten)]
+    pack: Pack,
+    /// Snapshot as YAML or JSON, `-` for standard input
+    #[arg(long, value_name = "FILE")]
+    snapshot: PathBuf,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Example {
+    /// State of the host
+    state: String,
+    /// How many DPUs it has
+    #[arg(long, default_value_t = 2)]
+    dpus: usize,
+    /// Sets a fact, e.g. `instance.present=true` or `dpu0.instance_observed=true`; may be repeated
+    #[arg(long = "fact", value_name = "NAME=VALUE", value_parser = pair)]
+    facts: Vec<(String, String)>,
+}
+
+impl Explain {
+    pub(super) fn run(&self, format: Format) -> Result<String, Failure> {
+        let rules = self.pack.load()?;
+        let text = read(&self.snapshot)?;
+        let path = self.snapshot.display();
+        // JSON is YAML, too.
+        let snapshot: Snapshot =
+            serde_yaml::from_str(&text).map_err(|error| Failure::Refused(format!("{path} is no snapshot: {error}")))?;
+        if !rules.has_state(&snapshot.state.path) {
+            let state = &snapshot.state.path;
+            return Err(Failure::NotFound(format!("the rules in {} have no state `{state}`", self.pack.dir.display())));
+        }
+        let told = controller::told(rules.explain(&snapshot), &snapshot, rules.hash());
+        let now = SystemTime::UNIX_EPOCH + Duration::from_micros(snapshot.now);
+        format.answer(&told, |told| explain::text(told, now))
+    }
+}
+
+impl Example {
+    pub(super) fn run(&self, format: Format) -> Result<String, Failure> {
+        let value = |text: &str| serde_yaml::from_str(text).unwrap_or_else(|_| serde_yaml::Value::from(text));
+        let facts: BTreeMap<_, _> = self.facts.iter().map(|(name, text)| (name.clone(), value(text))).collect();
+        let dpus = self.dpus.min(16);
+        let mut snapshot = Snapshot::from_facts(&facts, dpus).map_err(Failure::Usage)?;
+        snapshot.state.path = StatePath::from(self.state.as_str());
+        match format {
+            Format::Json => format.answer(&snapshot, |_| String::new()),
+            Format::Table => serde_yaml::to_string(&snapshot)
+                .map(|text| text.trim_end().to_owned())
+                .map_err(|error| Failure::Refused(format!("cannot write the snapshot: {error}"))),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let fault = |error: io::Error| Failure::Usage(format!("cannot read {}: {error}", path.display()));
+    if path.as_os_str() == "-" {
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text).map_err(fault)?;
+        return Ok(text);
+    }
+    fs::read_to_string(path).map_err(fault)
+}

@@ -1,0 +1,102 @@
+//! `sitectl rules`: the tools that make rules safe to edit. All but those that name a controller work on a directory,
+//! without one.
+
+mod check;
+mod explain;
+mod in_force;
+
+use std::path::PathBuf;
+
+use rules::{RuleSet, fact_dictionary};
+use serde::Serialize;
+
+use crate::{
+    connect::ControllerArgs,
+    failure::Failure,
+    output::{Format, colours, table},
+};
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Verb {
+    /// Checks a pack: every fault with its source line
+    Check(Pack),
+    /// Runs the tests beside a pack and names the arms that none of them reached
+    Test(check::Test),
+    /// The facts that rules can read
+    Facts {
+        /// Only facts whose name contains this
+        #[arg(default_value = "")]
+        part: String,
+    },
+    /// What the rules decide for a snapshot, and why
+    Explain(explain::Explain),
+    /// Prints a snapshot to start from
+    SnapshotExample(explain::Example),
+    /// Tries a pack on the live site and puts it in force
+    Apply(in_force::Apply),
+    /// Puts an earlier pack in force again
+    Rollback(in_force::Rollback),
+    /// Which packs were in force since when
+    History,
+}
+
+/// Where a pack is.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Pack {
+    /// Directory of the pack
+    #[arg(default_value = "rules/managed_host", env = "SITECTL_RULES")]
+    dir: PathBuf,
+}
+
+impl Pack {
+    /// The pack if it is without fault, else its faults.
+    fn load(&self) -> Result<RuleSet, Failure> {
+        controller::load_pack_dir(&self.dir, colours()).map_err(|faults| {
+            let count = faults.len();
+            let faults = faults.join("\n\n");
+            let noun = if count == 1 { "fault" } else { "faults" };
+            Failure::Refused(format!("{} has {count} {noun}\n\n{faults}", self.dir.display()))
+        })
+    }
+}
+
+pub(crate) async fn run(verb: Verb, controller: &ControllerArgs, format: Format) -> Result<String, Failure> {
+    match verb {
+        Verb::Check(pack) => check::check(&pack, format),
+        Verb::Test(test) => test.run(format),
+        Verb::Facts { part } => facts(&part, format),
+        Verb::Explain(explain) => explain.run(format),
+        Verb::SnapshotExample(example) => example.run(format),
+        Verb::Apply(apply) => apply.run(controller.connect().await?, format).await,
+        Verb::Rollback(rollback) => rollback.run(controller.connect().await?, format).await,
+        Verb::History => in_force::history(controller.connect().await?, format).await,
+    }
+}
+
+#[derive(Serialize)]
+struct FactLine {
+    name: String,
+    r#type: String,
+    optional: bool,
+    meaning: &'static str,
+    supplied_by: &'static str,
+}
+
+fn facts(part: &str, format: Format) -> Result<String, Failure> {
+    let line = |fact: &rules::Fact| FactLine {
+        name: format!("{}.{}", fact.area, fact.name),
+        r#type: fact.kind.to_string(),
+        optional: fact.optional,
+        meaning: fact.meaning.trim(),
+        supplied_by: fact.supplier,
+    };
+    let all = fact_dictionary().into_iter().map(line);
+    let lines: Vec<FactLine> = all.filter(|line| line.name.contains(part)).collect();
+    format.answer(&lines, |lines| {
+        let row = |line: &FactLine| {
+            let kind = if line.optional { format!("{} or absent", line.r#type) } else { line.r#type.clone() };
+            [line.name.clone(), kind, line.meaning.to_owned(), line.supplied_by.to_owned()]
+        };
+        table(["FACT", "TYPE", "MEANING", "SUPPLIED BY"], lines.iter().map(row).collect(), "no such fact")
+    })
+}
