@@ -96,7 +96,7 @@ pub struct Period {
 }
 
 /// A command and its first arguments, for example `["crictl", "exec", "ID", "nv"]`.
-pub type CommandPrefix = Vec<String>;
+pub(crate) type CommandPrefix = Vec<String>;
 
 /// HBN: its devices, its commands, its files.
 #[derive(Debug, Clone, Deserialize)]

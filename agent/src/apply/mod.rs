@@ -10,7 +10,7 @@ mod nvue;
 
 use std::time::SystemTime;
 
-pub(crate) use command::run;
+pub(crate) use command::{CommandFault, Output, run};
 pub(crate) use dhcp::on_disk;
 use dhcp::{DhcpFault, DhcpService};
 use nvue::{Nvue, NvueDone, NvueFault};

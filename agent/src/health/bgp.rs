@@ -47,8 +47,10 @@ pub(crate) fn judge(reading: &BgpReading, expected: &Expectations, findings: &mu
         }
     }
     unexpected(summary, expected, findings);
-    for note in &summary.notes {
-        tracing::debug!("beside the BGP summary: {note}");
+    unused_families(summary, findings);
+    if summary.tables.is_empty() && !summary.notes.is_empty() {
+        let message = format!("FRR shows no BGP sessions: {}", summary.notes.join("; "));
+        findings.alert(STATS, None, Severity::Critical, message);
     }
     findings.success(STATS, None);
 }
@@ -116,6 +118,25 @@ fn unexpected(summary: &BgpSummary, expected: &Expectations, findings: &mut Find
     }
 }
 
+/// IPv6 over the uplinks is a gift of the ToRs: where they do not agree to it, that is shown and blocks nothing. JSON tells
+/// it only by a count that is higher than the sessions which are down.
+fn unused_families(summary: &BgpSummary, findings: &mut Findings) {
+    let Some(table) = summary.default_vrf(&Family::Ipv6Unicast) else { return };
+    let up = |peer: &&BgpPeer| matches!(peer.state, PeerState::NotNegotiated);
+    let named: Vec<&str> = table.peers.iter().filter(up).map(|peer| peer.name.as_str()).collect();
+    let down = table.peers.iter().filter(|peer| matches!(peer.state, PeerState::Down(_))).count();
+    let counted = table.failed_peers.and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
+    let unnamed = counted.saturating_sub(down);
+    let family = table.family.name();
+    if !named.is_empty() {
+        let message = format!("{} did not agree to {family}", named.join(", "));
+        findings.alert(STATS, Some(family), Severity::Notice, message);
+    } else if unnamed > 0 {
+        let message = format!("{unnamed} peers that are Established did not agree to {family}");
+        findings.alert(STATS, Some(family), Severity::Notice, message);
+    }
+}
+
 /// A name of this DPU's uplinks, or of an uplink under the other naming scheme.
 fn is_uplink(name: &str, expected: &Expectations) -> bool {
     let scheme = || {
@@ -154,3 +175,6 @@ impl<'a> Sessions<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

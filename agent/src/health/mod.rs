@@ -7,7 +7,13 @@ mod findings;
 pub(crate) use bgp::{BgpReading, judge as judge_bgp};
 pub use findings::{Findings, Severity};
 
-use crate::{Settings, apply::run, config::ProbeFamily, parse::bgp_json, render::Expectations};
+use crate::{
+    Settings,
+    apply::{CommandFault, Output, run},
+    config::ProbeFamily,
+    parse::{BgpSummary, ParseFault, bgp_json, bgp_text},
+    render::Expectations,
+};
 
 /// Runs all probes that are configured.
 pub(crate) async fn check(settings: &Settings, expected: &Expectations) -> Findings {
@@ -18,15 +24,23 @@ pub(crate) async fn check(settings: &Settings, expected: &Expectations) -> Findi
     findings
 }
 
-/// Asks FRR for its sessions.
+/// Asks FRR for its sessions: as JSON, and as text where FRR has no JSON to give.
 async fn read_bgp(settings: &Settings) -> BgpReading {
-    let output = run(&settings.hbn.vtysh, &["-c", "show bgp summary json"], settings.hbn.command_timeout).await;
-    match output {
+    let ask = async |command: &str| run(&settings.hbn.vtysh, &["-c", command], settings.hbn.command_timeout).await;
+    let read = |output: Result<Output, CommandFault>, parse: fn(&str) -> Result<BgpSummary, ParseFault>| match output {
         Err(fault) => BgpReading::Unreadable(fault.to_string()),
-        Ok(output) if !output.success() => BgpReading::Unreadable(output.ending()),
-        Ok(output) => match bgp_json(&output.stdout) {
+        // Without its daemon, vtysh of FRR 7 says so on standard error and ends with 0.
+        Ok(output) if !output.success() || (output.stdout.trim().is_empty() && !output.stderr.trim().is_empty()) => {
+            BgpReading::Unreadable(output.ending())
+        }
+        Ok(output) => match parse(&output.stdout) {
             Ok(summary) => BgpReading::Summary(summary),
             Err(fault) => BgpReading::Unreadable(fault.to_string()),
         },
+    };
+    let json = ask("show bgp summary json").await;
+    if json.as_ref().is_ok_and(|output| output.stdout.contains('%') && !output.stdout.contains('{')) {
+        return read(ask("show bgp summary").await, bgp_text);
     }
+    read(json, bgp_json)
 }

@@ -5,6 +5,8 @@ use serde::Serialize;
 pub struct BgpSummary {
     /// One table a VRF and address family, in the order printed.
     pub tables: Vec<BgpTable>,
+    /// The sessions of `summary failed`.
+    pub failed: Vec<FailedSession>,
     /// What else was printed and may explain an empty answer, for example `% BGP instance not found`.
     pub notes: Vec<String>,
 }
@@ -35,6 +37,25 @@ pub struct BgpTable {
     pub failed_peers: Option<u32>,
     /// How many sessions FRR itself counts as dynamic; a peer's own flag is more to be trusted.
     pub dynamic_peers: Option<u32>,
+}
+
+/// A session in the answer of `summary failed`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FailedSession {
+    /// VRF name.
+    pub vrf: String,
+    /// Address family.
+    pub family: Family,
+    /// Interface or address that names the session.
+    pub name: String,
+    /// How often it came up.
+    pub established_count: u32,
+    /// How often it went down.
+    pub dropped_count: u32,
+    /// Time since it went down, as printed.
+    pub reset: String,
+    /// Why it is down, in FRR's words, which differ by version.
+    pub reason: String,
 }
 
 /// Address family of a session.

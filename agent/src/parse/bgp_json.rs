@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    bgp::{BgpPeer, BgpSummary, BgpTable, DEFAULT_VRF, Family, PeerState, as_number},
+    bgp::{BgpPeer, BgpSummary, BgpTable, DEFAULT_VRF, FailedSession, Family, PeerState, as_number},
     fault::{ParseFault, excerpt},
 };
 
@@ -45,7 +45,7 @@ pub fn bgp_json(text: &str) -> Result<BgpSummary, ParseFault> {
                     output: OUTPUT,
                     line: error.line() + skipped,
                     column: error.column(),
-                    expected: format!("valid JSON ({error})"),
+                    expected: excerpt(&format!("valid JSON ({error})")),
                     found: excerpt(line),
                 });
             }
@@ -62,6 +62,8 @@ struct RawTable {
     peers: Option<BTreeMap<String, RawPeer>>,
     #[serde(rename = "failedPeers")]
     failed_peers: Option<u32>,
+    #[serde(rename = "failedPeersCount")]
+    failed_peers_count: Option<u32>,
     #[serde(rename = "dynamicPeers")]
     dynamic_peers: Option<u32>,
 }
@@ -69,13 +71,17 @@ struct RawTable {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawPeer {
-    state: String,
+    state: Option<String>,
+    last_reset_due_to: Option<String>,
+    connections_established: Option<u32>,
+    connections_dropped: Option<u32>,
     hostname: Option<String>,
     desc: Option<String>,
     remote_as: Option<Value>,
     local_as: Option<Value>,
-    #[serde(alias = "prefixReceivedCount")]
     pfx_rcd: Option<u64>,
+    /// The name of `pfx_rcd` before FRR 7; some releases have both.
+    prefix_received_count: Option<u64>,
     pfx_snt: Option<u64>,
     peer_uptime: Option<String>,
     peer_uptime_msec: Option<u64>,
@@ -84,24 +90,30 @@ struct RawPeer {
     scope_if_name: Option<String>,
 }
 
-fn top(object: BTreeMap<String, Value>, summary: &mut BgpSummary) -> Result<(), String> {
+/// Takes in one object of the output: an address family alone, families by name, or VRFs by name that hold either.
+fn top(object: BTreeMap<String, Value>, summary: &mut BgpSummary) -> Result<(), &'static str> {
+    const WANTED: &str = "address families, or VRFs that hold them";
     if object.contains_key("peers") {
-        let table = table(DEFAULT_VRF, Family::Ipv4Unicast, Value::Object(object.into_iter().collect()))?;
-        summary.tables.push(table);
-        return Ok(());
+        return table(DEFAULT_VRF, Family::Ipv4Unicast, Value::Object(object.into_iter().collect()), summary);
     }
     for (key, value) in object {
         let Value::Object(inner) = value else { continue };
         if let Some(family) = family(&key) {
-            summary.tables.push(table(DEFAULT_VRF, family, Value::Object(inner))?);
+            table(DEFAULT_VRF, family, Value::Object(inner), summary)?;
         } else if inner.contains_key("peers") {
             // `vrf all ipv4 unicast summary json`: a VRF that holds one family directly.
-            summary.tables.push(table(&key, Family::Ipv4Unicast, Value::Object(inner))?);
+            table(&key, Family::Ipv4Unicast, Value::Object(inner), summary)?;
         } else {
+            let mut families = 0_usize;
+            let empty = inner.is_empty();
             for (name, value) in inner {
                 if let (Some(family), Value::Object(_)) = (family(&name), &value) {
-                    summary.tables.push(table(&key, family, value)?);
+                    table(&key, family, value, summary)?;
+                    families += 1;
                 }
+            }
+            if families == 0 && !empty {
+                return Err(WANTED);
             }
         }
     }
@@ -119,27 +131,46 @@ fn family(key: &str) -> Option<Family> {
     })
 }
 
-fn table(vrf: &str, family: Family, value: Value) -> Result<BgpTable, String> {
+fn table(vrf: &str, family: Family, value: Value, summary: &mut BgpSummary) -> Result<(), &'static str> {
     let raw: RawTable =
-        serde_json::from_value(value).map_err(|error| format!("a table of {} peers ({error})", family.name()))?;
-    let peers = raw.peers.unwrap_or_default();
-    Ok(BgpTable {
-        vrf: raw.vrf.unwrap_or_else(|| vrf.to_owned()),
+        serde_json::from_value(value).map_err(|_| "a table of BGP peers, with numbers and texts as FRR has them")?;
+    let vrf = raw.vrf.unwrap_or_else(|| vrf.to_owned());
+    let mut peers = Vec::new();
+    for (name, raw) in raw.peers.unwrap_or_default() {
+        // A session over an unnumbered interface may be listed by the peer's link-local address.
+        let name = match &raw.scope_if_name {
+            Some(interface) if name.starts_with("fe80:") => interface.clone(),
+            _ => name,
+        };
+        match (&raw.state, &raw.last_reset_due_to) {
+            (Some(state), _) => {
+                let state = state.clone();
+                peers.push(peer(name, state, raw));
+            }
+            (None, Some(reason)) => summary.failed.push(FailedSession {
+                vrf: vrf.clone(),
+                family: family.clone(),
+                name,
+                established_count: raw.connections_established.unwrap_or_default(),
+                dropped_count: raw.connections_dropped.unwrap_or_default(),
+                reset: raw.peer_uptime.clone().unwrap_or_default(),
+                reason: reason.clone(),
+            }),
+            (None, None) => return Err("a state for every BGP peer"),
+        }
+    }
+    summary.tables.push(BgpTable {
+        vrf,
         family,
         local_as: raw.local_as.as_ref().and_then(as_value),
-        peers: peers.into_iter().map(|(name, raw)| peer(name, raw)).collect(),
-        failed_peers: raw.failed_peers,
+        peers,
+        failed_peers: raw.failed_peers.or(raw.failed_peers_count),
         dynamic_peers: raw.dynamic_peers,
-    })
+    });
+    Ok(())
 }
 
-fn peer(name: String, raw: RawPeer) -> BgpPeer {
-    // A session over an unnumbered interface may be listed by the peer's link-local address.
-    let name = match raw.scope_if_name {
-        Some(interface) if name.starts_with("fe80:") => interface,
-        _ => name,
-    };
-    let state = if raw.state == "Established" { PeerState::Established } else { PeerState::Down(raw.state) };
+fn peer(name: String, state: String, raw: RawPeer) -> BgpPeer {
     let uptime = raw.peer_uptime.unwrap_or_default();
     BgpPeer {
         name,
@@ -147,8 +178,9 @@ fn peer(name: String, raw: RawPeer) -> BgpPeer {
         dynamic: raw.dynamic_peer,
         remote_as: raw.remote_as.as_ref().and_then(as_value),
         local_as: raw.local_as.as_ref().and_then(as_value),
-        state,
-        received: raw.pfx_rcd,
+        // Only the bare word counts: a reason behind it is a fault of its own.
+        state: if state == "Established" { PeerState::Established } else { PeerState::Down(state) },
+        received: raw.pfx_rcd.or(raw.prefix_received_count),
         sent: raw.pfx_snt,
         uptime_secs: raw.peer_uptime_msec.filter(|_| uptime != "never").map(|msec| msec / 1000),
         uptime,

@@ -9,7 +9,7 @@ pub struct ParseFault {
     pub line: usize,
     /// Column in that line, in characters from 1.
     pub column: usize,
-    /// What the parser was ready to read there.
+    /// What the parser was ready to read there, at most [`EXCERPT_BYTES`] long.
     pub expected: String,
     /// What it found: a cut of the input, at most [`EXCERPT_BYTES`] long.
     pub found: String,
@@ -27,14 +27,15 @@ impl fmt::Display for ParseFault {
 }
 
 impl ParseFault {
-    /// A fault at `rest`, which must be a tail of `whole`.
+    /// A fault at `rest`, a part of `whole`; of any other text, at the end of `whole`.
     pub(crate) fn at(output: &'static str, whole: &str, rest: &str, expected: impl Into<String>) -> Self {
-        let offset = whole.len().saturating_sub(rest.len());
+        let place = rest.as_ptr().addr().checked_sub(whole.as_ptr().addr());
+        let offset = place.filter(|place| *place <= whole.len()).unwrap_or(whole.len());
         let before = whole.get(..offset).unwrap_or(whole);
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         let found = excerpt(rest.lines().next().unwrap_or_default());
-        Self { output, line, column, expected: expected.into(), found }
+        Self { output, line, column, expected: excerpt(&expected.into()), found }
     }
 }
 

@@ -80,12 +80,6 @@ pub fn apply_answer(text: &str) -> ApplyAnswer {
     }
 }
 
-/// The revision that a line such as `created [rev_id: 7]` names.
-#[must_use]
-pub fn revision_named(text: &str) -> Option<RevisionId> {
-    text.lines().find_map(|line| revision_line(line).ok().map(|(_, (_, id))| RevisionId::from(id)))
-}
-
 /// `word [rev_id: id]`: whether the word says applied, and the id. A progress word may be glued in front.
 fn revision_line(line: &str) -> IResult<&str, (bool, &str)> {
     let word = alt((

@@ -1,0 +1,342 @@
+use nom::{
+    IResult, Parser,
+    branch::alt,
+    bytes::complete::{tag, take, take_till, take_till1, take_until, take_while1},
+    character::complete::{char, space0, space1, u32 as number32, u64 as number64},
+    combinator::{all_consuming, opt, rest, value, verify},
+    sequence::{delimited, preceded, terminated},
+};
+
+use super::{
+    bgp::{BgpPeer, BgpSummary, BgpTable, DEFAULT_VRF, FailedSession, Family, PeerState, as_number},
+    fault::{ParseFault, excerpt},
+    uptime,
+};
+
+const OUTPUT: &str = "show bgp summary";
+
+/// Reads `show bgp summary` as text, of FRR 7 to 10 and of Quagga, with all their columns, `wide`, `failed`, `vrf all`.
+///
+/// Columns are found by the header of each table. A table without a title is taken as IPv4 unicast. Lines outside tables
+/// are skipped; those that begin with `%`, and all of them where there is no table, are kept as notes: an empty
+/// summary does not tell a healthy DPU from one without BGP, so callers must look for the peers they expect.
+///
+/// # Errors
+/// [`ParseFault`] at a row that does not fit its header, and at a header that is not known.
+pub fn bgp_text(text: &str) -> Result<BgpSummary, ParseFault> {
+    let mut summary = BgpSummary::default();
+    let mut place = Place::default();
+    let mut loose: Vec<String> = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if let Ok((columns, layout)) = header(line) {
+            let fault = |rest: &str, expected: &str| ParseFault::at(OUTPUT, text, rest, expected);
+            let layout = layout.ok_or_else(|| fault(columns, "the columns of a BGP summary"))?;
+            table(text, &mut lines, layout, &mut place, &mut summary)?;
+        } else if !place.read(line) && !line.trim().is_empty() {
+            let line = line.trim();
+            if line.starts_with('%') {
+                summary.notes.push(excerpt(line));
+            } else if loose.len() < 4 {
+                loose.push(excerpt(line));
+            }
+        }
+    }
+    if summary.tables.is_empty() && summary.notes.is_empty() {
+        summary.notes = loose;
+    }
+    Ok(summary)
+}
+
+/// What is known about the next table from the lines before it.
+#[derive(Default)]
+struct Place {
+    vrf: Option<String>,
+    family: Option<Family>,
+    local_as: Option<u32>,
+}
+
+impl Place {
+    /// Takes in a title, an instance line or a router line; false for any other line.
+    fn read(&mut self, line: &str) -> bool {
+        let line = line.trim();
+        if let Ok((_, name)) = instance(line) {
+            *self = Self { vrf: Some(name.to_owned()), ..Self::default() };
+        } else if let Ok((_, (family, vrf))) = title(line) {
+            let vrf = vrf.map(str::to_owned).or_else(|| self.vrf.take());
+            *self = Self { vrf, family: Some(family_of(family)), local_as: None };
+        } else if let Ok((_, (local_as, vrf))) = router(line) {
+            self.local_as = as_number(local_as);
+            if let Some(vrf) = vrf {
+                self.vrf = Some(vrf.to_owned());
+            }
+        } else {
+            return false;
+        }
+        true
+    }
+}
+
+/// `Instance vrf_blue:`
+fn instance(line: &str) -> IResult<&str, &str> {
+    delimited(tag("Instance "), take_till1(|c| c == ':'), char(':')).parse(line)
+}
+
+/// `IPv4 Unicast Summary:` or `IPv4 Unicast Summary (VRF default):`
+fn title(line: &str) -> IResult<&str, (&str, Option<&str>)> {
+    let vrf = delimited(tag(" (VRF "), take_till1(|c| c == ')'), char(')'));
+    terminated((take_until(" Summary"), preceded(tag(" Summary"), opt(vrf))), rest).parse(line)
+}
+
+/// `BGP router identifier 192.0.2.1, local AS number 64500 VRF default vrf-id 0`
+fn router(line: &str) -> IResult<&str, (&str, Option<&str>)> {
+    let word = || take_till1(char::is_whitespace);
+    let vrf = preceded((space1, alt((tag("VRF"), tag("VIEW"))), space1), word());
+    let start = (tag("BGP router identifier "), take_until(", local AS number "), tag(", local AS number "));
+    preceded(start, (word(), opt(vrf))).parse(line)
+}
+
+fn family_of(title: &str) -> Family {
+    match title {
+        "IPv4 Unicast" => Family::Ipv4Unicast,
+        "IPv6 Unicast" => Family::Ipv6Unicast,
+        "L2VPN EVPN" => Family::L2VpnEvpn,
+        other => Family::Other(other.to_owned()),
+    }
+}
+
+/// The columns of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    Sessions {
+        /// Numbers from behind the version to before the time, `AS` first.
+        numbers: usize,
+        local_as: bool,
+        sent: bool,
+        description: bool,
+    },
+    Failed,
+}
+
+/// A header line, with its layout if its columns are known.
+fn header(line: &str) -> IResult<&str, Option<Layout>> {
+    let start = line.trim_start();
+    let (_, _) = (tag("Neighbor"), space1).parse(start)?;
+    let columns: Vec<&str> = start.split_whitespace().skip(1).collect();
+    Ok((start, layout(&columns)))
+}
+
+fn layout(columns: &[&str]) -> Option<Layout> {
+    if columns == ["EstdCnt", "DropCnt", "ResetTime", "Reason"] {
+        return Some(Layout::Failed);
+    }
+    let time = columns.iter().position(|&column| column == "Up/Down")?;
+    let numbers = columns.get(1..time)?;
+    let known = |column: &&str| matches!(*column, "AS" | "LocalAS" | "MsgRcvd" | "MsgSent" | "TblVer" | "InQ" | "OutQ");
+    let tail = columns.get(time + 1..)?;
+    let (sent, description) = match tail {
+        ["State/PfxRcd"] => (false, false),
+        ["State/PfxRcd", "PfxSnt"] => (true, false),
+        ["State/PfxRcd", "Desc"] => (false, true),
+        ["State/PfxRcd", "PfxSnt", "Desc"] => (true, true),
+        _ => return None,
+    };
+    let fits = columns.first() == Some(&"V") && numbers.first() == Some(&"AS") && numbers.iter().all(known);
+    let local_as = numbers.get(1) == Some(&"LocalAS");
+    fits.then_some(Layout::Sessions { numbers: numbers.len(), local_as, sent, description })
+}
+
+/// The rows under a header, up to a line that is none.
+fn table<'t>(
+    text: &'t str,
+    lines: &mut std::str::Lines<'t>,
+    layout: Layout,
+    place: &mut Place,
+    summary: &mut BgpSummary,
+) -> Result<(), ParseFault> {
+    let vrf = place.vrf.clone().unwrap_or_else(|| DEFAULT_VRF.to_owned());
+    let family = place.family.clone().unwrap_or(Family::Ipv4Unicast);
+    let local_as = place.local_as;
+    let mut peers = Vec::new();
+    let mut failed = Vec::new();
+    let mut wrapped: Option<&str> = None;
+    for line in lines.by_ref() {
+        if line.trim().is_empty() {
+            break;
+        }
+        if ends_table(line.trim_start()) {
+            place.read(line);
+            break;
+        }
+        // A name that is too long for its column stands alone, and its row follows on the next line.
+        if wrapped.is_none() && !line.trim().contains(char::is_whitespace) {
+            wrapped = Some(line.trim());
+            continue;
+        }
+        let refused = |rest: &str, expected: &str| ParseFault::at(OUTPUT, text, rest, expected);
+        match layout {
+            Layout::Sessions { .. } => {
+                let read = session(line, wrapped.take(), layout);
+                peers.push(read.map_err(|(rest, expected)| refused(rest, expected))?);
+            }
+            Layout::Failed => {
+                let (_, (name, counts, reset, reason)) =
+                    failed_row(line).map_err(|_| refused(line, "a neighbor, two counts, a time and a reason"))?;
+                let (name, ..) = named(name);
+                let (established_count, dropped_count) = counts;
+                failed.push(FailedSession {
+                    vrf: vrf.clone(),
+                    family: family.clone(),
+                    name: name.to_owned(),
+                    established_count,
+                    dropped_count,
+                    reset: reset.to_owned(),
+                    reason: reason.trim().to_owned(),
+                });
+            }
+        }
+    }
+    match layout {
+        Layout::Failed => summary.failed.append(&mut failed),
+        Layout::Sessions { .. } => {
+            summary.tables.push(BgpTable { vrf, family, local_as, peers, failed_peers: None, dynamic_peers: None });
+        }
+    }
+    Ok(())
+}
+
+/// Lines that may follow the last row without a blank line.
+fn ends_table(line: &str) -> bool {
+    let starts = ["Total number", "Displayed neighbors", "Instance ", "BGP router identifier", "%", "* - ", "* = "];
+    starts.iter().any(|start| line.starts_with(start)) || title(line).is_ok() || line.contains(" dynamic neighbor(s)")
+}
+
+fn word(input: &str) -> IResult<&str, &str> {
+    preceded(space0, take_till1(char::is_whitespace)).parse(input)
+}
+
+/// One session; where it stops and what was expected there otherwise.
+fn session<'l>(line: &'l str, wrapped: Option<&'l str>, layout: Layout) -> Result<BgpPeer, (&'l str, &'static str)> {
+    let Layout::Sessions { numbers, local_as, sent, description } = layout else {
+        return Err((line, "a row of sessions"));
+    };
+    let (input, name) = match wrapped {
+        Some(name) => (line, name),
+        None => word(line).map_err(|_| (line, "a neighbor"))?,
+    };
+    let version = verify(take(1_usize), |version: &str| version.bytes().all(|byte| byte.is_ascii_digit()));
+    let (input, _version) = preceded(space0, version)
+        .parse(input)
+        .map_err(|_: nom::Err<nom::error::Error<&str>>| (input, "the BGP version, one digit"))?;
+    let (input, values) = values(input, numbers)?;
+    // The AS number of a neighbor that was never heard may be left out.
+    let with_as = values.len() == numbers;
+    let remote_as = values.first().filter(|_| with_as).and_then(|text| as_number(text));
+    let own_as = values.get(usize::from(with_as)).filter(|_| local_as).and_then(|text| as_number(text));
+    let (input, uptime) = word(input).map_err(|_| (input, "the time since the last change"))?;
+    let (input, received) = state(input).map_err(|_| (input, "a state or a number of prefixes"))?;
+    let (input, sent) = match sent {
+        true => prefixes_sent(input).map_err(|_| (input, "a number of prefixes sent"))?,
+        false => (input, None),
+    };
+    let text = input.trim();
+    if !description && !text.is_empty() {
+        return Err((input.trim_start(), "the end of the row"));
+    }
+    let (name, hostname, dynamic) = named(name);
+    let (state, received) = match received {
+        Received::Prefixes(count) => (PeerState::Established, Some(count)),
+        Received::State(state) => (state, None),
+    };
+    Ok(BgpPeer {
+        name: name.to_owned(),
+        hostname: hostname.map(str::to_owned),
+        dynamic,
+        remote_as,
+        local_as: own_as,
+        state,
+        received,
+        sent,
+        uptime_secs: uptime::seconds(uptime),
+        uptime: uptime.to_owned(),
+        description: Some(text).filter(|text| !text.is_empty() && *text != "N/A").map(str::to_owned),
+    })
+}
+
+/// The numbers up to the time, which is the first word that is no number.
+fn values(input: &str, most: usize) -> Result<(&str, Vec<&str>), (&str, &'static str)> {
+    let mut values = Vec::with_capacity(most);
+    let mut left = input;
+    let value = |input| preceded(space0, take_while1(|c: char| c.is_ascii_digit() || c == '.')).parse(input);
+    while values.len() < most {
+        let next: IResult<&str, &str> =
+            terminated(value, verify(opt(nom::combinator::peek(space1)), Option::is_some)).parse(left);
+        match next {
+            Ok((rest, text)) => {
+                values.push(text);
+                left = rest;
+            }
+            Err(_) => break,
+        }
+    }
+    if values.len() + 1 < most {
+        Err((left.trim_start(), "the next counter of the session"))
+    } else {
+        Ok((left, values))
+    }
+}
+
+/// `*host(name)`: the name, the host name, and whether the session is dynamic.
+fn named(cell: &str) -> (&str, Option<&str>, bool) {
+    let (cell, dynamic) = cell.strip_prefix('*').map_or((cell, false), |cell| (cell, true));
+    let parts: IResult<&str, (&str, &str)> =
+        all_consuming((take_till1(|c| c == '('), delimited(char('('), take_till1(|c| c == ')'), char(')'))))
+            .parse(cell);
+    match parts {
+        Ok((_, (host, name))) => (name, Some(host), dynamic),
+        Err(_) => (cell, None, dynamic),
+    }
+}
+
+#[derive(Clone)]
+enum Received {
+    Prefixes(u64),
+    State(PeerState),
+}
+
+/// A number of prefixes, or a state, which may hold a blank: `Idle (Admin)`.
+fn state(input: &str) -> IResult<&str, Received> {
+    let ends = |input| {
+        verify(nom::combinator::peek(take_till(char::is_whitespace)), |tail: &str| tail.is_empty()).parse(input)
+    };
+    let up = alt((value(PeerState::NotNegotiated, tag("NoNeg")), value(PeerState::NoPolicy, tag("(Policy)"))));
+    let reason = preceded(char(' '), delimited(char('('), take_till1(|c| c == ')'), char(')')));
+    let (input, _) = space0(input)?;
+    if let Ok((rest, count)) = terminated(number64, ends).parse(input) {
+        return Ok((rest, Received::Prefixes(count)));
+    }
+    if let Ok((rest, state)) = terminated(up, ends).parse(input) {
+        return Ok((rest, Received::State(state)));
+    }
+    let letters = take_while1(|c: char| c.is_ascii_alphabetic());
+    let (rest, (word, reason)) = (terminated(letters, ends), opt(reason)).parse(input)?;
+    let text = match reason {
+        Some(reason) => format!("{word} ({reason})"),
+        None => word.to_owned(),
+    };
+    Ok((rest, Received::State(PeerState::Down(text))))
+}
+
+/// A number of prefixes; none where the family is not in use.
+fn prefixes_sent(input: &str) -> IResult<&str, Option<u64>> {
+    let none = alt((tag("NoNeg"), tag("(Policy)")));
+    preceded(space0, alt((number64.map(Some), value(None, none)))).parse(input)
+}
+
+type FailedRow<'l> = (&'l str, (u32, u32), &'l str, &'l str);
+
+/// `p0_if  1  0  00:05:00 Waiting for peer OPEN`
+fn failed_row(line: &str) -> IResult<&str, FailedRow<'_>> {
+    let count = || preceded(space1, number32);
+    (word, (count(), count()), word, rest).parse(line)
+}

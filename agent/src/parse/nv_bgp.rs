@@ -1,0 +1,95 @@
+use nom::{IResult, Parser, bytes::complete::take_until, character::complete::u64, combinator::all_consuming};
+use serde::Serialize;
+
+use super::{
+    fault::ParseFault,
+    nv_show::{NvTable, nv_tables},
+    uptime,
+};
+
+const OUTPUT: &str = "nv show vrf default router bgp neighbor";
+
+/// A neighbor in `nv show … router bgp neighbor`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NvNeighbor {
+    /// Interface or address.
+    pub name: String,
+    /// Host name, where printed.
+    pub hostname: Option<String>,
+    /// AS number of the peer.
+    pub remote_as: Option<u32>,
+    /// State in lower case: NVUE and FRR differ in that.
+    pub state: String,
+    /// Seconds since it came up.
+    pub uptime_secs: Option<u64>,
+    /// Prefixes by address family.
+    pub families: Vec<NvFamily>,
+}
+
+/// Prefixes of one neighbor in one address family.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NvFamily {
+    /// `ipv4-unicast`, `l2vpn-evpn`, …
+    pub name: String,
+    /// Prefixes sent.
+    pub sent: Option<u64>,
+    /// Prefixes received.
+    pub received: Option<u64>,
+}
+
+impl NvNeighbor {
+    /// The session is up.
+    #[must_use]
+    pub fn is_established(&self) -> bool {
+        self.state == "established"
+    }
+}
+
+/// Reads the table of neighbors of Cumulus Linux 5.0 to 5.18. A row with an address family alone belongs to the neighbor
+/// above. Times are milliseconds where the legend says so.
+///
+/// # Errors
+/// [`ParseFault`] where there is no such table, or a family stands above all neighbors.
+pub fn nv_bgp(text: &str) -> Result<Vec<NvNeighbor>, ParseFault> {
+    let tables = nv_tables(text)?;
+    let fault = |expected: &str| ParseFault::at(OUTPUT, text, text.trim_start(), expected);
+    let wanted = |table: &&NvTable| table.column("Neighbor").is_some() && table.column("State").is_some();
+    let table = tables.iter().find(wanted).ok_or_else(|| fault("a table with the columns Neighbor and State"))?;
+    let milliseconds = time_is_in_milliseconds(&table.legend);
+    let mut neighbors: Vec<NvNeighbor> = Vec::new();
+    for row in &table.rows {
+        let cell = |name: &str| table.column(name).and_then(|column| row.cells.get(column)?.as_deref());
+        let number = |name: &str| cell(name).and_then(|text| text.parse().ok());
+        if let Some(name) = cell("Neighbor") {
+            let uptime = cell("Uptime").and_then(|text| {
+                let clock = uptime::seconds(text);
+                clock.or_else(|| whole(text).map(|number| if milliseconds { number / 1000 } else { number }))
+            });
+            neighbors.push(NvNeighbor {
+                name: name.to_owned(),
+                hostname: cell("Hostname").map(str::to_owned),
+                remote_as: cell("AS").and_then(|text| text.parse().ok()),
+                state: cell("State").unwrap_or_default().to_ascii_lowercase(),
+                uptime_secs: uptime,
+                families: Vec::new(),
+            });
+        }
+        if let Some(family) = cell("Afi-Safi") {
+            let neighbor = neighbors.last_mut().ok_or_else(|| fault("a neighbor before its address families"))?;
+            let (sent, received) = (number("PfxSent"), number("PfxRcvd"));
+            neighbor.families.push(NvFamily { name: family.to_owned(), sent, received });
+        }
+    }
+    Ok(neighbors)
+}
+
+fn whole(text: &str) -> Option<u64> {
+    let read: IResult<&str, u64> = all_consuming(u64).parse(text);
+    read.ok().map(|(_, number)| number)
+}
+
+/// `UpTime - Uptime in milliseconds` among the explanations of columns.
+fn time_is_in_milliseconds(legend: &str) -> bool {
+    let words: IResult<&str, &str> = take_until("in milliseconds").parse(legend);
+    words.is_ok_and(|(_, before)| before.trim_end().to_ascii_lowercase().ends_with("uptime"))
+}

@@ -1,0 +1,93 @@
+use std::collections::BTreeMap;
+
+use nom::{IResult, Parser, character::complete::u64, combinator::all_consuming};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    fault::{ParseFault, excerpt},
+    nv_show::nv_tables,
+};
+
+const OUTPUT: &str = "nv config revision";
+
+/// A revision in `nv config revision`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Revision {
+    /// Its number; names such as `applied` or `startup` are no revisions of their own.
+    pub id: u64,
+    /// `applied_and_saved`, `pending`, `invalid`, `confirm`, …
+    pub state: String,
+    /// When it was applied, as printed.
+    pub applied_at: Option<String>,
+    /// Text given with it.
+    pub message: Option<String>,
+}
+
+impl Revision {
+    /// It was applied, saved or not.
+    #[must_use]
+    pub fn is_applied(&self) -> bool {
+        is_applied(&self.state)
+    }
+}
+
+/// Whether a revision's state says that it runs. A missing state says nothing yet.
+#[must_use]
+pub fn is_applied(state: &str) -> bool {
+    matches!(state, "applied" | "applied_and_saved")
+}
+
+/// Reads `nv config revision`, as a table or as JSON, by number.
+///
+/// # Errors
+/// [`ParseFault`] where there is neither.
+pub fn nv_revisions(text: &str) -> Result<Vec<Revision>, ParseFault> {
+    if text.trim_start().starts_with('{') { from_json(text) } else { from_table(text) }
+}
+
+fn from_table(text: &str) -> Result<Vec<Revision>, ParseFault> {
+    let tables = nv_tables(text)?;
+    let fault = |rest: &str, expected: &str| ParseFault::at(OUTPUT, text, rest, expected);
+    let table = (tables.iter().find(|table| table.column("Rev ID").is_some()))
+        .ok_or_else(|| fault(text.trim_start(), "a table with the column Rev ID"))?;
+    let mut revisions = Vec::new();
+    for row in &table.rows {
+        let cell = |name: &str| table.column(name).and_then(|column| row.cells.get(column)?.clone());
+        let Some(id) = cell("Rev ID").as_deref().and_then(number) else { continue };
+        revisions.push(Revision {
+            id,
+            state: cell("State").unwrap_or_default(),
+            applied_at: cell("Apply Date"),
+            message: cell("Message"),
+        });
+    }
+    revisions.sort_by_key(|revision| revision.id);
+    Ok(revisions)
+}
+
+#[derive(Deserialize)]
+struct Raw {
+    #[serde(default)]
+    state: String,
+}
+
+fn from_json(text: &str) -> Result<Vec<Revision>, ParseFault> {
+    let raw: BTreeMap<String, Raw> = serde_json::from_str(text).map_err(|error| ParseFault {
+        output: OUTPUT,
+        line: error.line(),
+        column: error.column(),
+        expected: excerpt(&format!("revisions by number, each with a state ({error})")),
+        found: excerpt(text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default()),
+    })?;
+    let revision = |(id, raw): (String, Raw)| {
+        Some(Revision { id: number(&id)?, state: raw.state, applied_at: None, message: None })
+    };
+    let mut revisions: Vec<Revision> = raw.into_iter().filter_map(revision).collect();
+    revisions.sort_by_key(|revision| revision.id);
+    Ok(revisions)
+}
+
+fn number(text: &str) -> Option<u64> {
+    let read: IResult<&str, u64> = all_consuming(u64).parse(text);
+    read.ok().map(|(_, number)| number)
+}

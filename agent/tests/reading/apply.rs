@@ -1,0 +1,75 @@
+use agent::parse::{ApplyAnswer, Diff, apply_answer, diff, is_applied};
+
+use super::case;
+
+#[test]
+fn c42_an_error_is_one_whatever_the_exit_status() {
+    let answer = apply_answer(&case("C42-apply-zero-exit-error.txt"));
+    let ApplyAnswer::Refused(reason) = answer else { panic!("{answer:?}") };
+    assert_eq!(
+        reason,
+        "Invalid config [rev_id: 8] Config invalid at interface.pf0hpf_if.link.breakout: '4x10G' is not of type 'object'"
+    );
+}
+
+#[test]
+fn c43_only_two_words_mean_applied() {
+    let text = case("C43-apply-success-words.txt");
+    let answers: Vec<_> = text.split("---\n").map(apply_answer).collect();
+    let id = || "7".into();
+    assert_eq!(answers[..3], [ApplyAnswer::Applied(id()), ApplyAnswer::Applied(id()), ApplyAnswer::Applied(id())]);
+    assert!(matches!(answers[3], ApplyAnswer::Prompt(_)), "{:?}", answers[3]);
+    assert_eq!(answers[4..], [ApplyAnswer::Named(id()), ApplyAnswer::Named(id())]);
+}
+
+#[test]
+fn c44_a_daemon_that_goes_away_is_no_refusal() {
+    let answer = apply_answer(&case("C44-apply-dies-midway.txt"));
+    assert!(matches!(answer, ApplyAnswer::DaemonGone(_)), "{answer:?}");
+}
+
+#[test]
+fn c45_a_refused_replace_says_why() {
+    let answer = apply_answer(&case("C45-replace-null-value.stderr.txt"));
+    assert_eq!(answer, ApplyAnswer::Refused("Error: 'set' operation values must not be 'null'.".into()));
+}
+
+#[test]
+fn other_words_are_told_apart() {
+    for (text, wanted) in [
+        ("", ApplyAnswer::Silent),
+        (
+            "applied [rev_id: changeset/agent/2031-04-06_20.22.44_T2XP]\n",
+            ApplyAnswer::Applied("changeset/agent/2031-04-06_20.22.44_T2XP".into()),
+        ),
+        (
+            "Failed to prepare to apply\n  no space left\nmore\n",
+            ApplyAnswer::Refused("Failed to prepare to apply no space left".into()),
+        ),
+        ("no config diff\n", ApplyAnswer::Unclear("no config diff".into())),
+        ("applied [rev_id: 7]\nError: cannot save\n", ApplyAnswer::Refused("Error: cannot save".into())),
+    ] {
+        assert_eq!(apply_answer(text), wanted, "{text}");
+    }
+}
+
+#[test]
+fn c47_only_the_last_state_of_the_sequence_is_applied() {
+    let sequence: Vec<serde_json::Value> = serde_json::from_str(&case("C47-revision-poll-sequence.json")).unwrap();
+    let applied: Vec<bool> =
+        sequence.iter().map(|step| step["body"]["state"].as_str().is_some_and(is_applied)).collect();
+    assert_eq!(applied, [false, false, false, false, true]);
+}
+
+#[test]
+fn c52_masked_secrets_alone_are_no_change_but_hide_none() {
+    let masked = case("C52-diff-never-empty.txt");
+    assert_eq!(diff(&masked), Ok(Diff::MaskedOnly));
+    assert_eq!(diff(&format!("{masked}          hostname: dpu-9\n")), Ok(Diff::Changes));
+    assert_eq!(diff(""), Ok(Diff::Empty));
+    assert_eq!(diff("\n"), Ok(Diff::Empty));
+    assert_eq!(diff("- header:\n    model: VX\n"), Ok(Diff::Empty), "a header is no change");
+    assert_eq!(diff("- unset:\n    vrf:\n      vpc_7: {}\n"), Ok(Diff::Changes));
+    assert_eq!(diff("- set:\n    evpn:\n      enable: on\n"), Ok(Diff::Changes));
+    assert!(diff("Error: Could not connect to nvued.\n").is_err());
+}

@@ -1,0 +1,113 @@
+use agent::parse::{BgpSummary, Family, PeerState, bgp_json};
+
+use super::case;
+
+fn read(name: &str) -> BgpSummary {
+    bgp_json(&case(name)).unwrap_or_else(|fault| panic!("{name}: {fault}"))
+}
+
+/// VRF, family and names of the sessions of each table.
+fn outline(summary: &BgpSummary) -> Vec<(&str, &Family, Vec<&str>)> {
+    (summary.tables.iter())
+        .map(|table| (table.vrf.as_str(), &table.family, table.peers.iter().map(|peer| peer.name.as_str()).collect()))
+        .collect()
+}
+
+#[test]
+fn c17_an_absent_family_is_absent() {
+    let summary = read("C17-no-evpn-section.json");
+    assert_eq!(outline(&summary), [("default", &Family::Ipv4Unicast, vec!["p0_if", "p1_if"])]);
+    assert_eq!(summary.default_vrf(&Family::L2VpnEvpn), None);
+}
+
+#[test]
+fn c18_an_empty_object_is_an_empty_summary() {
+    for name in ["C18a-empty-object.json", "C18b-empty-wildcard.json"] {
+        assert_eq!(read(name), BgpSummary::default(), "{name}");
+    }
+}
+
+#[test]
+fn c19_old_and_new_fields_are_read() {
+    for (name, received) in [("C19a-old-field-set.json", 7), ("C19b-new-field-set.json", 1)] {
+        let summary = read(name);
+        assert_eq!(summary.tables[0].peers[0].received, Some(received), "{name}");
+        assert!(summary.tables[0].peers[0].state.is_established(), "{name}");
+    }
+}
+
+#[test]
+fn c20_as_numbers_may_be_numbers_or_texts() {
+    let table = read("C20-asn-types.json").tables.remove(0);
+    assert_eq!(table.local_as, Some(4_200_000_001));
+    let mut seen: Vec<_> = table.peers.iter().filter_map(|peer| peer.remote_as).collect();
+    seen.sort_unstable();
+    assert_eq!(seen[..2], [64497, 4_199_999_997]);
+}
+
+#[test]
+fn c21_only_the_bare_word_is_established() {
+    let states: Vec<_> = read("C21-state-strings.json").tables.remove(0).peers.into_iter().map(|it| it.state).collect();
+    let down = |state: &str| PeerState::Down(state.into());
+    assert_eq!(states, [down("Active"), down("Idle (Admin)"), down("Idle (PfxCt)")]);
+    let text = case("C21-state-strings.json").replace("Idle (Admin)", "Established (Policy)");
+    assert_eq!(bgp_json(&text).unwrap().tables[0].peers[1].state, down("Established (Policy)"));
+}
+
+#[test]
+fn c23_a_session_belongs_to_its_vrf() {
+    let summary = read("C23-vrf-all-default-empty.json");
+    assert_eq!(outline(&summary), [("vrf_blue", &Family::Ipv4Unicast, vec!["p0_if"])]);
+    assert_eq!(summary.default_vrf(&Family::Ipv4Unicast), None);
+}
+
+#[test]
+fn c24_text_before_the_json_is_a_note() {
+    let summary = read("C24-noise-before-json.txt");
+    assert_eq!(summary.notes, ["text before the JSON: :"]);
+    assert_eq!(summary.tables.len(), 2);
+    let fault = bgp_json("vtysh: not today").unwrap_err();
+    assert_eq!((fault.expected.as_str(), fault.found.as_str()), ("a JSON object", "vtysh: not today"));
+}
+
+#[test]
+fn c25_a_cut_answer_is_a_fault_with_its_place_and_a_short_excerpt() {
+    let fault = bgp_json(&case("C25-truncated.json")).unwrap_err();
+    let lines = case("C25-truncated.json").lines().count();
+    assert_eq!(fault.line, lines);
+    assert!(fault.to_string().len() <= 400, "{fault}");
+    let long = format!("{{\"ipv4Unicast\": {{\"peers\": {{\"{}", "ü".repeat(4000));
+    assert!(bgp_json(&long).unwrap_err().found.len() <= 256);
+}
+
+#[test]
+fn c26_objects_in_a_row_are_all_read() {
+    let summary = read("C26-concatenated-objects.txt");
+    let v4 = &Family::Ipv4Unicast;
+    assert_eq!(outline(&summary), [("default", v4, vec!["p0_if"]), ("vrf_blue", v4, vec!["198.51.100.10"])]);
+}
+
+#[test]
+fn c27_the_mark_of_a_session_counts_more_than_the_sum() {
+    let table = read("C27-dynamic-count-zero.json").tables.remove(0);
+    assert_eq!(table.dynamic_peers, Some(0));
+    let dynamic: Vec<_> = table.peers.iter().filter(|it| it.dynamic).map(|it| it.name.as_str()).collect();
+    assert_eq!(dynamic, ["198.51.100.9"]);
+}
+
+#[test]
+fn c29_a_link_local_session_goes_by_its_interface() {
+    let summary = read("C29-linklocal-peer.json");
+    assert_eq!(outline(&summary)[0].2, ["p0_if", "p1_if"]);
+}
+
+#[test]
+fn another_answer_is_a_fault() {
+    for (text, expected) in [
+        (r#"{"vrfs": {"default": {"vrfId": 0}}, "totalVrfs": 1}"#, "address families, or VRFs that hold them"),
+        (r#"{"ipv4Unicast": {"peers": {"p0_if": {}}}}"#, "a state for every BGP peer"),
+        (r#"{"ipv4Unicast": {"peers": 7}}"#, "a table of BGP peers, with numbers and texts as FRR has them"),
+    ] {
+        assert_eq!(bgp_json(text).unwrap_err().expected, expected, "{text}");
+    }
+}

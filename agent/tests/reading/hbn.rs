@@ -1,0 +1,73 @@
+use agent::parse::{containers, df, fdb, image_tag, links, privilege_level, running, supervisorctl};
+
+use super::{case, fixture};
+
+#[test]
+fn c40_services_are_read_and_a_silent_supervisor_is_a_fault() {
+    let programs = supervisorctl(&case("C40a-supervisorctl-status.txt")).unwrap();
+    let state = |name: &str| programs.iter().find(|it| it.name == name).map(|it| it.state.as_str());
+    for (name, wanted) in [
+        ("frr", Some("BACKOFF")),
+        ("nl2doca", Some("STARTING")),
+        ("nvued", Some("FATAL")),
+        ("frr-reload", Some("STOPPED")),
+        ("ifreload", Some("EXITED")),
+        ("rsyslog", Some("RUNNING")),
+        ("nobody", None),
+    ] {
+        assert_eq!(state(name), wanted, "{name}");
+    }
+    let fault = supervisorctl(&case("C40b-supervisorctl-refused.txt")).unwrap_err();
+    assert_eq!(fault.found, "unix:///var/run/supervisor.sock refused connection");
+    assert!(supervisorctl("").is_err());
+    assert_eq!(supervisorctl(&fixture("commands/supervisorctl_status.txt")).unwrap().len(), 13);
+}
+
+#[test]
+fn c40_the_container_of_hbn_is_the_running_attempt() {
+    for (name, wanted) in [
+        ("cases/C40c-crictl-restarting.json", None),
+        ("cases/C40d-crictl-two-attempts.json", Some("3333")),
+        ("cases/C40e-crictl-none.json", None),
+        ("commands/crictl_ps_doca_hbn.json", Some("f11d")),
+        ("commands/crictl_ps_all.json", Some("2612")),
+    ] {
+        let all = containers(&fixture(name)).unwrap_or_else(|fault| panic!("{name}: {fault}"));
+        let id = running(&all, "doca-hbn").and_then(|container| container.id.get(..4));
+        assert_eq!(id, wanted, "{name}");
+    }
+    let images = fixture("commands/crictl_images.json");
+    assert_eq!(image_tag(&images, "doca_hbn").unwrap().as_deref(), Some("2.3.0-doca2.8.0"));
+    assert_eq!(image_tag(&images, "doca").unwrap(), None);
+}
+
+#[test]
+fn disks_are_read_with_their_whole_mount_point() {
+    let systems = df(&fixture("commands/df_HP.txt")).unwrap();
+    let root = systems.iter().find(|system| system.mount == "/").unwrap();
+    assert_eq!((root.device.as_str(), root.used_percent), ("/dev/mmcblk0p2", Some(31)));
+    let odd = df("Filesystem Size Used Avail Use% Mounted on\nnone 0 0 0 - /my disk\n").unwrap();
+    assert_eq!((odd[0].used_percent, odd[0].mount.as_str()), (None, "/my disk"));
+    for text in ["", "df: /: I/O error", "Filesystem Size\n/dev/x 1 2\n"] {
+        assert!(df(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn links_and_macs_are_read() {
+    let p0 = links(&fixture("commands/ip_json_link_list_p0.json")).unwrap().remove(0);
+    assert_eq!((p0.name.as_str(), p0.state.as_deref(), p0.mtu, p0.has_carrier()), ("p0", Some("UP"), Some(9216), true));
+    let own = links(&fixture("commands/ip_j_address_show_pf0vf0_if_r.json")).unwrap().remove(0);
+    assert_eq!(own.address.as_deref(), Some("4e:1f:bd:97:23:3e"));
+    let entries = fdb(&fixture("bgp/hbn_bridge_fdb.json")).unwrap();
+    assert_eq!(entries.len(), 138);
+    let learned: Vec<_> = entries.iter().filter(|it| it.vlan == Some(21) && it.is_learned()).collect();
+    assert_eq!(learned.len(), 2);
+    assert!(learned.iter().any(|it| it.mac == "7e:f6:b2:b2:f0:97"));
+}
+
+#[test]
+fn the_privilege_of_the_host_is_read() {
+    assert_eq!(privilege_level(&fixture("commands/mlxprivhost_query.txt")).unwrap(), "RESTRICTED");
+    assert!(privilege_level("nothing").is_err());
+}

@@ -1,0 +1,63 @@
+//! Whatever is printed, a parser answers: with data, or with a fault that has a place.
+
+use agent::parse::KINDS;
+use proptest::prelude::*;
+
+use super::{case, fixture};
+
+/// A text of each shape that parsers know, to be bent.
+fn seeds() -> Vec<String> {
+    let cases = [
+        "C03-idle-with-reason.txt",
+        "C12a-vrf-all-instance-lines.txt",
+        "C16-summary-failed.txt",
+        "C19b-new-field-set.json",
+        "C31a-nv-bgp-uptime-with-days.txt",
+        "C33-nv-show-interface-nested.txt",
+        "C34-nv-show-titled-subtable.txt",
+        "C37a-nv-config-revision.txt",
+        "C38-nv-config-show.yaml",
+        "C40a-supervisorctl-status.txt",
+        "C41-mac-table.json",
+        "C43-apply-success-words.txt",
+    ];
+    cases.iter().map(|name| case(name)).chain([fixture("commands/df_HP.txt")]).collect()
+}
+
+fn read_all(text: &str) {
+    for kind in KINDS {
+        if let Err(fault) = kind.read(text) {
+            assert!(fault.line >= 1 && fault.line <= text.lines().count().max(1) + 1, "{}: {fault}", kind.name);
+            assert!(fault.found.len() < 256 && fault.to_string().len() < 1024, "{}: {fault}", kind.name);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_answered(text in "\\PC*|[ -~\\n\\t(){}\\[\\]:,\"%*…é-]{0,400}") {
+        read_all(&text);
+    }
+
+    #[test]
+    fn a_bent_output_is_answered(
+        seed in 0..13_usize,
+        cut in any::<prop::sample::Index>(),
+        at in any::<prop::sample::Index>(),
+        put in "[ -~\\né…]{0,12}",
+    ) {
+        let mut characters: Vec<char> = seeds()[seed].chars().collect();
+        characters.truncate(cut.index(characters.len() + 1));
+        let at = at.index(characters.len() + 1);
+        characters.splice(at..at, put.chars());
+        read_all(&characters.into_iter().collect::<String>());
+    }
+}
+
+#[test]
+fn kinds_are_found_by_name() {
+    assert!(KINDS.is_sorted_by_key(|kind| kind.name));
+    let kind = agent::parse::Kind::named("df").unwrap();
+    assert_eq!(kind.read(&fixture("commands/df_HP.txt")).unwrap()[3]["mount"], "/");
+    assert!(agent::parse::Kind::named("du").is_none());
+}
