@@ -51,6 +51,8 @@ pub(crate) struct Builder<'a> {
     sources: &'a BTreeMap<Arc<str>, Arc<str>>,
     interpreter: Arc<Interpreter>,
     faults: &'a mut Faults,
+    /// Guards stay with the interpreter although they could be native.
+    interpret: bool,
 }
 
 /// Builds the rule set; what is wrong is added to `faults`. None if it is too broken to be checked as a whole.
@@ -68,6 +70,7 @@ pub(crate) fn build(input: Input, options: &LoadOptions, faults: &mut Faults) ->
         sources: &sources,
         interpreter,
         faults: &mut found,
+        interpret: options.interpret,
     };
 
     let reports = Arc::new(builder.reports(&declarations.reports));
@@ -83,7 +86,7 @@ pub(crate) fn build(input: Input, options: &LoadOptions, faults: &mut Faults) ->
         initial: initial.unwrap_or_default(),
         sources: sources.clone(),
         states: Vec::new(),
-        by_path: builder.names.states.clone(),
+        by_path: builder.names.states.iter().map(|(path, number)| (path.clone(), *number)).collect(),
         arms: Vec::new(),
         gates,
         reports,

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    fault::Place,
     guard::{
         Env, Guard,
         predicate::{Answer, Query, ReportRef},
@@ -24,7 +23,6 @@ pub(crate) struct Reports {
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) name: String,
-    pub(crate) place: Place,
     pub(crate) of_dpu: bool,
     pub(crate) parts: Vec<Part>,
 }

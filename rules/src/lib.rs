@@ -8,8 +8,10 @@ mod check;
 mod decide;
 mod decision;
 mod declare;
+mod diff;
 mod explain;
 mod fault;
+mod graph;
 mod guard;
 mod health;
 mod limits;
@@ -19,9 +21,12 @@ mod snapshot;
 mod state_path;
 mod suite;
 mod trace;
+mod track;
 
 pub use decision::{Action, Argument, Decision, Delete, DpuStep, FailureChange, Fault, FaultKind, Go, OnFailure, Wait};
+pub use diff::{Change, ChangeKind, diff};
 pub use fault::{PackFault, PackFaults, Place};
+pub use graph::{Graph, GraphArm, GraphRule, GraphState};
 pub use pack::{LoadOptions, load_files, load_pack, load_pack_with};
 pub use ruleset::{RuleSet, StateKind};
 pub use snapshot::{
@@ -31,5 +36,7 @@ pub use snapshot::{
     Site, Snapshot, State, Success, TaskState, UploadStatus, Validation, Value, Vendor, fact_dictionary,
 };
 pub use state_path::StatePath;
-pub use suite::{CaseResult, Expectation, ExpectedAction, ExpectedDpu, SuiteResult, UntestedArm, read_tests};
+pub use suite::{
+    CaseResult, Expectation, ExpectedAction, ExpectedDpu, SuiteResult, UntestedArm, read_tests, test_snapshots,
+};
 pub use trace::{AlertSeen, ArmResult, ArmTrace, Decided, Explanation, FactSeen, Step, Trace};

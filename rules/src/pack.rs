@@ -29,6 +29,8 @@ pub struct LoadOptions {
     pub limits: BTreeMap<String, i64>,
     /// The actions that the controller can carry out; none to take the pack's word for it.
     pub known_actions: Option<Vec<String>>,
+    /// Leaves every guard to the interpreter: for tests and benches that hold native guards against it.
+    pub interpret: bool,
 }
 
 /// Loads and checks the pack in a directory: all `*.rhai` files directly in it.

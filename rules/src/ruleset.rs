@@ -1,6 +1,9 @@
 //! A pack after loading: immutable, plain data.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use crate::{
     decision::Action,
@@ -18,7 +21,7 @@ pub struct RuleSet {
     pub(crate) initial: StatePath,
     pub(crate) sources: BTreeMap<Arc<str>, Arc<str>>,
     pub(crate) states: Vec<State>,
-    pub(crate) by_path: BTreeMap<Arc<str>, usize>,
+    pub(crate) by_path: HashMap<Arc<str>, usize, ahash::RandomState>,
     pub(crate) arms: Vec<Arm>,
     pub(crate) gates: Vec<Gate>,
     pub(crate) reports: Arc<Reports>,
@@ -175,6 +178,16 @@ impl RuleSet {
     /// Named limits of the pack.
     pub fn limits(&self) -> impl Iterator<Item = (&str, i64)> {
         self.limits.iter().map(|(name, limit)| (&**name, *limit))
+    }
+
+    /// Guards that the interpreter evaluates: where they stand, and what keeps them from being native.
+    pub fn interpreted_guards(&self) -> impl Iterator<Item = (&Place, String)> {
+        let of_arms = self.arms.iter().flat_map(|arm| crate::build::arm_guards(arm, &self.gates));
+        let of_reports = self.reports.reports.iter().flat_map(|report| &report.parts);
+        let of_reports = of_reports.flat_map(|part| part.when.iter().chain(&part.unclassified));
+        let guards = of_arms.chain(of_reports).chain(&self.no_sla_while);
+        guards
+            .filter_map(|guard| guard.interpreted().map(|why| (&guard.place, format!("{} at {}", why.what, why.place))))
     }
 
     pub(crate) fn state(&self, path: &StatePath) -> Option<&State> {

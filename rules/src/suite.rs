@@ -155,6 +155,24 @@ fn mark(decided: &Decided, reached: &mut [bool]) {
     }
 }
 
+/// The snapshots of a pack's tests, by the names of their cases: hosts to try other rules on, or to start a new test from.
+///
+/// # Errors
+/// A file, or a case of it, that cannot be read.
+pub fn test_snapshots<'t>(
+    files: impl IntoIterator<Item = (&'t str, &'t str)>,
+) -> Result<Vec<(String, Snapshot)>, String> {
+    let mut snapshots = Vec::new();
+    for (file, text) in files {
+        let suite: Suite = serde_yaml::from_str(text).map_err(|error| format!("{file}: {error}"))?;
+        for case in &suite.cases {
+            let snapshot = facts::snapshot(&suite, case).map_err(|error| format!("{file}: {}: {error}", case.name))?;
+            snapshots.push((case.name.clone(), snapshot));
+        }
+    }
+    Ok(snapshots)
+}
+
 /// Reads the tests beside a pack: all `*.yaml` files in its `tests` directory, by name.
 ///
 /// # Errors

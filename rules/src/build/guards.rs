@@ -43,9 +43,13 @@ impl Builder<'_> {
         let (body, reads) = match lowered {
             Ok(expr) => {
                 let reads = Reads::of(&expr);
-                (Body::Native(expr), reads)
+                let left = NotNative { place: decl.place.clone(), what: "the wish of the caller" };
+                (if self.interpret { Body::Script(left) } else { Body::Native(expr) }, reads)
             }
-            Err(reason) => (Body::Script, self.interpreted(&function, &reason)),
+            Err(reason) => {
+                let reads = self.interpreted(&function);
+                (Body::Script(reason), reads)
+            }
         };
         let text = self.text(&decl.place);
         Some(Guard { place: decl.place.clone(), text, of_dpu: own == 2, body, script: self.script(decl), reads })
@@ -66,8 +70,8 @@ impl Builder<'_> {
                 Number { body: Body::Native(expr), script: None, reads }
             }
             Err(reason) => {
-                let reads = self.interpreted(&function, &reason);
-                Number { body: Body::Script, script: Some(self.script(decl)), reads }
+                let reads = self.interpreted(&function);
+                Number { body: Body::Script(reason), script: Some(self.script(decl)), reads }
             }
         })
     }
@@ -91,7 +95,7 @@ impl Builder<'_> {
     }
 
     /// Checks the names in a closure that did not lower, and says which facts it may read: all that it names.
-    fn interpreted(&mut self, function: &Function, _reason: &NotNative) -> Reads {
+    fn interpreted(&mut self, function: &Function) -> Reads {
         let mut locals = Vec::new();
         let mut chains: Vec<Expr> = Vec::new();
         let mut properties = Vec::new();

@@ -22,8 +22,7 @@ impl Builder<'_> {
                 let message = format!("report `{}` is made of nothing", decl.name);
                 self.faults.hint("empty", &decl.place, message, "add `.with(…)`");
             }
-            let (name, place) = (decl.name.to_string(), decl.place.clone());
-            reports.push(Report { name, place, of_dpu: decl.value.of_dpu, parts });
+            reports.push(Report { name: decl.name.to_string(), of_dpu: decl.value.of_dpu, parts });
         }
         Reports { reports }
     }

@@ -1,7 +1,7 @@
 //! Faults that only the pack as a whole can show: graph, arms, names that nobody uses.
 
 mod arms;
-mod graph;
+pub(crate) mod graph;
 
 use crate::{
     build::AnyRule,

@@ -25,7 +25,7 @@ impl Guard {
         let mut blame = Blame::default();
         match &self.body {
             Body::Native(expr) => blame.bool(expr, env),
-            Body::Script => {
+            Body::Script(_) => {
                 for fact in &self.reads.facts {
                     if fact.area == "dpu" && !self.of_dpu {
                         for dpu in &env.host.dpus {
@@ -94,7 +94,6 @@ impl Blame {
                 MaybeExpr::Fact(fact) => self.fact(fact, env),
                 MaybeExpr::Int(number) => self.int(number, env),
                 MaybeExpr::Text(text) => self.text(text, env),
-                MaybeExpr::Version(_) => {}
             }),
             BoolExpr::OneOf(text, _) | BoolExpr::Within(text, _) => self.text(text, env),
             BoolExpr::StartsWith(text, prefix) => {

@@ -17,7 +17,7 @@ impl Guard {
     pub(crate) fn next_flip(&self, env: &Env<'_>) -> Option<i64> {
         match &self.body {
             Body::Native(expr) => bool(expr, env),
-            Body::Script => self.reads.facts.iter().any(|fact| fact.kind == FactType::Age).then_some(FALLBACK),
+            Body::Script(_) => self.reads.facts.iter().any(|fact| fact.kind == FactType::Age).then_some(FALLBACK),
         }
     }
 }
@@ -83,7 +83,7 @@ impl Line {
         let seconds = match (compare, mirrored) {
             (Compare::GreaterEqual | Compare::Less, false) | (Compare::LessEqual | Compare::Greater, true) => reaches,
             (Compare::Greater | Compare::LessEqual, false) | (Compare::Less | Compare::GreaterEqual, true) => leaves,
-            (Compare::Equal | Compare::NotEqual, _) => {
+            (Compare::Equal, _) => {
                 if now == 0 {
                     Some(1)
                 } else {
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_comparison_flips_where_its_line_crosses_zero() {
         use Compare::*;
-        let compares = [Less, LessEqual, Greater, GreaterEqual, Equal, NotEqual];
+        let compares = [Less, LessEqual, Greater, GreaterEqual, Equal];
         for slope in -3_i64..=3 {
             for now in -20_i64..=20 {
                 for compare in compares {
@@ -161,7 +161,6 @@ mod tests {
                             Greater => value > 0,
                             GreaterEqual => value >= 0,
                             Equal => value == 0,
-                            NotEqual => value != 0,
                         }
                     };
                     let flip = Line { now, slope }.flip(compare);
@@ -171,11 +170,11 @@ mod tests {
                             assert!(flip <= seen, "{now}+{slope}t {compare:?}: {flip} > {seen}")
                         }
                         (None, Some(seen)) => panic!("{now}+{slope}t {compare:?} flips after {seen}"),
-                        (Some(_), None) if matches!(compare, Equal | NotEqual) => {}
+                        (Some(_), None) if compare == Equal => {}
                         (Some(flip), None) => panic!("{now}+{slope}t {compare:?} never flips, said {flip}"),
                         (None, None) => {}
                     }
-                    if let (Some(flip), Some(seen), false) = (flip, seen, matches!(compare, Equal | NotEqual)) {
+                    if let (Some(flip), Some(seen), false) = (flip, seen, compare == Equal) {
                         assert_eq!(flip, seen, "{now}+{slope}t {compare:?}");
                     }
                 }

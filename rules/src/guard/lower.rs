@@ -52,8 +52,8 @@ pub(super) enum Words {
     State,
 }
 
-/// Why an expression did not lower.
-#[derive(Debug, Clone)]
+/// What keeps an expression with the interpreter, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NotNative {
     pub(crate) place: Place,
     pub(crate) what: &'static str,

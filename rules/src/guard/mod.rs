@@ -20,6 +20,7 @@ use crate::{
     snapshot::{ActionRecord, Dpu, Snapshot},
 };
 use interpret::Script;
+use lower::NotNative;
 use predicate::{Answer, BoolExpr, IntExpr, Owner};
 use reads::Reads;
 
@@ -48,19 +49,24 @@ pub(crate) struct Number {
 #[derive(Debug, Clone)]
 pub(crate) enum Body<T> {
     Native(T),
-    Script,
+    /// Left to rhai, and why.
+    Script(NotNative),
 }
 
 impl Guard {
     pub(crate) fn holds(&self, env: &Env<'_>) -> Answer<bool> {
         match &self.body {
             Body::Native(expr) => expr.eval(env),
-            Body::Script => self.script.ask(env, self.of_dpu),
+            Body::Script(_) => self.script.ask(env, self.of_dpu),
         }
     }
 
-    pub(crate) fn is_native(&self) -> bool {
-        matches!(self.body, Body::Native(_))
+    /// What keeps the guard with the interpreter, none if it is native.
+    pub(crate) fn interpreted(&self) -> Option<&NotNative> {
+        match &self.body {
+            Body::Native(_) => None,
+            Body::Script(reason) => Some(reason),
+        }
     }
 }
 
@@ -68,8 +74,8 @@ impl Number {
     pub(crate) fn value(&self, env: &Env<'_>) -> Answer<i64> {
         match (&self.body, &self.script) {
             (Body::Native(expr), _) => expr.eval(env),
-            (Body::Script, Some(script)) => script.number(env),
-            (Body::Script, None) => Ok(0),
+            (Body::Script(_), Some(script)) => script.number(env),
+            (Body::Script(_), None) => Ok(0),
         }
     }
 }

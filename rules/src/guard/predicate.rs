@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use proto::ConfigVersion;
-
 use super::Env;
 use crate::snapshot::{ActionRecord, ActionStatus, Fact, Value};
 
@@ -78,7 +76,6 @@ pub(crate) enum BoolExpr {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Compare {
     Equal,
-    NotEqual,
     Less,
     LessEqual,
     Greater,
@@ -121,7 +118,6 @@ pub(crate) enum MaybeExpr {
     Fact(FactRef),
     Int(IntExpr),
     Text(TextExpr),
-    Version(ConfigVersion),
 }
 
 /// A health report of the pack, of the host or of the DPU bound at a depth.
@@ -219,7 +215,6 @@ impl Compare {
     fn holds(self, left: i64, right: i64) -> bool {
         match self {
             Self::Equal => left == right,
-            Self::NotEqual => left != right,
             Self::Less => left < right,
             Self::LessEqual => left <= right,
             Self::Greater => left > right,
@@ -319,7 +314,6 @@ impl MaybeExpr {
             Self::Fact(fact) => fact.value(env),
             Self::Int(number) => Value::Int(number.eval(env)?),
             Self::Text(text) => Value::Text(text.eval(env)?),
-            Self::Version(version) => Value::Version(*version),
         })
     }
 }

@@ -68,7 +68,6 @@ impl Reads {
                 MaybeExpr::Fact(fact) => self.at(fact),
                 MaybeExpr::Int(number) => self.int(number),
                 MaybeExpr::Text(text) => self.text(text),
-                MaybeExpr::Version(_) => {}
             }),
             BoolExpr::OneOf(text, _) | BoolExpr::Within(text, _) => self.text(text),
             BoolExpr::StartsWith(text, prefix) => {

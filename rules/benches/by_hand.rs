@@ -1,0 +1,129 @@
+//! The readiness decision of `Assigned/WaitingForNetworkConfig` written in Rust, to compare with, and its snapshot.
+
+use rules::{Alert, Dpu, HealthReport, Snapshot};
+
+/// A host with two DPUs whose agents report three harmless alerts each, and every gate open.
+pub fn ready_host() -> Snapshot {
+    let mut host = Snapshot { id: "host".into(), now: 1_750_000_000_000_000, ..Snapshot::default() };
+    host.state.path = "Assigned/WaitingForNetworkConfig".into();
+    host.state.since = host.now - 60_000_000;
+    host.host.associated_dpus = 2;
+    host.host.other_nics_synced = true;
+    host.instance.present = true;
+    host.instance.infiniband_synced = true;
+    host.instance.nvlink_synced = true;
+    host.instance.network_version = "V26-T1693603493579606".parse().ok();
+    for number in 0..2 {
+        let mut dpu = Dpu {
+            id: format!("dpu{number}"),
+            name: format!("dpu{number}"),
+            primary: number == 0,
+            desired_network_version: "V12-T1693603493579600".parse().ok(),
+            observed_network_version: "V12-T1693603493579600".parse().ok(),
+            required_by_instance: true,
+            instance_observed: true,
+            observed_instance_version: host.instance.network_version,
+            observed_at: Some(host.now - 10_000_000),
+            ..Dpu::default()
+        };
+        dpu.health.agent = Some(HealthReport { source: "forge-dpu-agent".into(), ..HealthReport::default() });
+        for sensor in ["BmcSensorFan", "BmcSensorTemperature", "BmcSensorVoltage"] {
+            alert(&mut dpu, sensor, "SensorWarning");
+        }
+        host.dpus.push(dpu);
+    }
+    host
+}
+
+/// Adds an alert to the report of a DPU's agent.
+pub fn alert(dpu: &mut Dpu, probe: &str, class: &str) {
+    let classifications = vec!["Hardware".to_owned(), class.to_owned()];
+    let alert = Alert { id: probe.into(), target: Some("x".into()), classifications, ..Alert::default() };
+    dpu.health.agent.get_or_insert_default().alerts.push(alert);
+}
+
+/// The gate that is closed, or `go`.
+pub fn gate(host: &Snapshot) -> &'static str {
+    if host.host.associated_dpus > 0 && host.dpus.is_empty() {
+        return "missing snapshots";
+    }
+    if host.requests.force_delete {
+        return "force delete";
+    }
+    for dpu in &host.dpus {
+        let silent = dpu.observed_at.is_some_and(|at| host.now.saturating_sub(at) / 1_000_000 > 300);
+        if silent && dpu.health.agent.as_ref().is_none_or(|report| report.alerts.is_empty()) {
+            return "heartbeat";
+        }
+    }
+    if !host.failure.cause.is_empty() && host.failure.cause != "NoError" {
+        return "failed";
+    }
+    if host.instance.deletion_requested {
+        return "go";
+    }
+    if host.host.associated_dpus > 0 {
+        let enough = i64::try_from(host.dpus.len()).is_ok_and(|dpus| dpus >= host.host.associated_dpus);
+        let current = |dpu: &Dpu| {
+            dpu.observed_network_version.is_some() && dpu.observed_network_version == dpu.desired_network_version
+        };
+        if !enough || !host.dpus.iter().all(current) {
+            return "managed_host_config_synced";
+        }
+    }
+    if !host.host.other_nics_synced {
+        return "other_nics_synced";
+    }
+    if host.host.associated_dpus > 0 {
+        let wanted = host.instance.network_version;
+        let current = |dpu: &Dpu| {
+            dpu.instance_observed == dpu.required_by_instance
+                && (!dpu.instance_observed || (wanted.is_some() && dpu.observed_instance_version == wanted))
+        };
+        if !host.dpus.iter().all(current) {
+            return "instance_config_synced";
+        }
+        if blocked(host) {
+            return "no_blocking_health";
+        }
+    }
+    if uplink_down(host) {
+        return "primary_p0_ready";
+    }
+    if !(host.instance.infiniband_synced && host.instance.nvlink_synced) {
+        return "fabrics_synced";
+    }
+    "go"
+}
+
+fn blocked(host: &Snapshot) -> bool {
+    let blocks = |report: &HealthReport| {
+        report.alerts.iter().any(|alert| alert.classifications.iter().any(|class| class == "PreventHostStateChanges"))
+    };
+    if let Some(report) = &host.health.replace {
+        return blocks(report);
+    }
+    let of_dpu = |dpu: &Dpu| match &dpu.health.replace {
+        Some(report) => blocks(report),
+        None => dpu.health.agent.as_ref().is_none_or(blocks) || dpu.health.merges.values().any(blocks),
+    };
+    host.dpus.iter().any(of_dpu)
+        || host.health.merges.values().any(blocks)
+        || host.health.rack_replace.as_ref().is_some_and(blocks)
+        || host.health.rack_merges.values().any(blocks)
+}
+
+fn uplink_down(host: &Snapshot) -> bool {
+    let down = |report: &HealthReport| {
+        report.alerts.iter().any(|alert| {
+            alert.id == "BgpPeeringTor" && alert.classifications.iter().any(|class| class == "PreventAllocations")
+        })
+    };
+    if let Some(report) = &host.health.replace {
+        return down(report);
+    }
+    host.dpus.iter().filter(|dpu| dpu.primary).any(|dpu| match &dpu.health.replace {
+        Some(report) => down(report),
+        None => dpu.health.agent.as_ref().is_some_and(down) || dpu.health.merges.values().any(down),
+    })
+}

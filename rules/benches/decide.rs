@@ -1,0 +1,158 @@
+//! How fast the shipped pack decides. Each way of deciding is first held against the pack's tests' expectations or
+//! against the others: a fast engine can be a wrong one.
+//!
+//! `cargo bench -p rules`
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "a bench stops where a test would")]
+
+mod by_hand;
+
+use std::{collections::BTreeMap, path::Path};
+
+use divan::{Bencher, black_box, counter::ItemsCount};
+use rules::{Decision, LoadOptions, RuleSet, Snapshot, load_pack, load_pack_with, read_tests, test_snapshots};
+
+fn main() {
+    agree();
+    divan::main();
+}
+
+fn pack() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("managed_host")
+}
+
+fn native() -> RuleSet {
+    load_pack(&pack()).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+fn interpreted() -> RuleSet {
+    let options = LoadOptions { interpret: true, ..LoadOptions::default() };
+    load_pack_with(&pack(), &options).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+/// One snapshot for each case of the pack's tests: all its states, mixed.
+fn mix() -> Vec<Snapshot> {
+    let tests = read_tests(&pack()).unwrap();
+    let tests: BTreeMap<&str, &str> = tests.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    test_snapshots(tests).unwrap().into_iter().map(|(_, snapshot)| snapshot).collect()
+}
+
+/// One snapshot for each outcome of `Assigned/WaitingForNetworkConfig`, each with two DPUs and six alerts.
+fn readiness() -> Vec<(&'static str, Snapshot)> {
+    let base = by_hand::ready_host();
+    let mut cases = vec![("go", base.clone())];
+    let mut case = |name, change: fn(&mut Snapshot)| {
+        let mut snapshot = base.clone();
+        change(&mut snapshot);
+        cases.push((name, snapshot));
+    };
+    case("managed_host_config_synced", |h| h.dpus[1].observed_network_version = "V4-T4".parse().ok());
+    case("other_nics_synced", |h| h.host.other_nics_synced = false);
+    case("instance_config_synced", |h| h.dpus[1].observed_instance_version = None);
+    case("no_blocking_health", |h| by_hand::alert(&mut h.dpus[1], "BgpStats", "PreventHostStateChanges"));
+    case("primary_p0_ready", |h| by_hand::alert(&mut h.dpus[0], "BgpPeeringTor", "PreventAllocations"));
+    case("fabrics_synced", |h| h.instance.nvlink_synced = false);
+    case("deletion", |h| h.instance.deletion_requested = true);
+    cases
+}
+
+/// The three ways agree on every outcome, and native and interpreted on the whole mix.
+fn agree() {
+    let (native, interpreted) = (native(), interpreted());
+    for (name, snapshot) in readiness() {
+        let decision = native.decide(&snapshot).decision;
+        assert_eq!(decision, native.decision(&snapshot), "{name}");
+        assert_eq!(decision, interpreted.decide(&snapshot).decision, "{name}");
+        let gate = match &decision {
+            Decision::Go(_) => "go",
+            Decision::Wait(wait) => wait.gate.as_deref().unwrap_or("wait"),
+            other => panic!("{name}: {other:?}"),
+        };
+        let expected = if name == "deletion" { "go" } else { name };
+        assert_eq!(gate, expected, "{name}");
+        assert_eq!(by_hand::gate(&snapshot), gate, "{name}, by hand");
+    }
+    for snapshot in mix() {
+        let (a, b) = (native.decide(&snapshot).decision, interpreted.decide(&snapshot).decision);
+        // An interpreted guard does not know the moment at which it flips.
+        assert_eq!(without_recheck(a), without_recheck(b), "{snapshot:?}");
+    }
+}
+
+fn without_recheck(mut decision: Decision) -> Decision {
+    match &mut decision {
+        Decision::Wait(wait) => wait.recheck_after = None,
+        Decision::Error(fault) => fault.recheck_after = None,
+        Decision::Go(_) | Decision::Delete(_) => {}
+    }
+    decision
+}
+
+/// `Assigned/WaitingForNetworkConfig` of a host that is ready: every gate is asked.
+mod readiness_of_a_ready_host {
+    use super::*;
+
+    #[divan::bench]
+    fn by_hand(bencher: Bencher) {
+        let host = by_hand::ready_host();
+        bencher.bench_local(|| by_hand::gate(black_box(&host)));
+    }
+
+    #[divan::bench]
+    fn rules_untraced(bencher: Bencher) {
+        let (rules, host) = (native(), by_hand::ready_host());
+        bencher.bench_local(|| rules.decision(black_box(&host)));
+    }
+
+    #[divan::bench]
+    fn rules_with_trace(bencher: Bencher) {
+        let (rules, host) = (native(), by_hand::ready_host());
+        bencher.bench_local(|| rules.decide(black_box(&host)));
+    }
+
+    #[divan::bench]
+    fn rules_interpreted(bencher: Bencher) {
+        let (rules, host) = (interpreted(), by_hand::ready_host());
+        bencher.bench_local(|| rules.decide(black_box(&host)));
+    }
+
+    #[divan::bench]
+    fn explained(bencher: Bencher) {
+        let (rules, host) = (native(), by_hand::ready_host());
+        bencher.bench_local(|| rules.explain(black_box(&host)));
+    }
+}
+
+/// The same with one reason to wait each.
+#[divan::bench(args = ["managed_host_config_synced", "instance_config_synced", "no_blocking_health", "primary_p0_ready"])]
+fn readiness_of_a_waiting_host(bencher: Bencher, gate: &str) {
+    let rules = native();
+    let host = readiness().into_iter().find(|(name, _)| *name == gate).unwrap().1;
+    bencher.bench_local(|| rules.decide(black_box(&host)));
+}
+
+/// Hosts in all states of the pack, on one core.
+#[divan::bench]
+fn decisions_over_all_states(bencher: Bencher) {
+    let (rules, mix) = (native(), mix());
+    bencher.counter(ItemsCount::new(mix.len())).bench_local(|| {
+        for host in &mix {
+            black_box(rules.decide(black_box(host)));
+        }
+    });
+}
+
+/// A host that nothing happened to, half a minute later.
+#[divan::bench]
+fn nothing_has_changed(bencher: Bencher) {
+    let (rules, host) = (native(), by_hand::ready_host());
+    let mut later = host.clone();
+    later.now += 30_000_000;
+    bencher.bench_local(|| rules.sees_no_change(black_box(&host), black_box(&later)));
+}
+
+/// Read, run, lower and check the whole pack.
+#[divan::bench(sample_count = 20)]
+fn load_the_pack() -> RuleSet {
+    native()
+}
