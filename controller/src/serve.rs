@@ -15,6 +15,7 @@ use crate::{
     inventory::give_missing_addresses,
     metrics,
     network::SiteNetwork,
+    rule_packs::reload_on_hangup,
     store::{Store, StoreError},
 };
 
@@ -101,6 +102,7 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
         info!("stopping");
         let _ = stopping.send(true);
     });
+    tokio::spawn(reload_on_hangup(Arc::clone(&packs)));
     let reconciling = tokio::spawn(reconciler.run(until(stopped.clone())));
     if let Some(listener) = metrics_listener {
         info!(address = %local(&listener, config.listen)?, "metrics are served");

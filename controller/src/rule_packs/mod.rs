@@ -6,6 +6,7 @@
 
 mod draw;
 mod files;
+mod hangup;
 mod shadow;
 
 use std::{path::PathBuf, sync::Arc};
@@ -15,6 +16,7 @@ use tracing::{info, warn};
 
 pub use draw::draw_faults;
 pub use files::{PackReadError, load_pack_dir, read_pack_dir};
+pub(crate) use hangup::reload_on_hangup;
 pub use shadow::Changed;
 
 use crate::{
@@ -199,6 +201,10 @@ impl RulePacks {
             return Ok(verdict);
         }
         match (&verdict.refusal, rules) {
+            (None, Some(rules)) if rules.hash() == self.rules.current().hash() => {
+                self.rules.replace(rules);
+                Ok(Verdict { applied: true, ..verdict })
+            }
             (None, Some(rules)) => {
                 keep(&self.store, &rules, proposal.files).await?;
                 info!(hash = rules.hash(), changes = verdict.changes.len(), "other rules are in force");
