@@ -17,7 +17,7 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Where metrics are served; not at all if absent.
     pub metrics_listen: Option<SocketAddr>,
-    /// `sqlite:PATH` or `sqlite::memory:`.
+    /// `sqlite:PATH`, `sqlite::memory:` or `postgres://USER:PASSWORD@HOST/DATABASE`.
     #[serde(default = "default_database")]
     pub database: String,
     /// Directory of the rule pack.

@@ -2,13 +2,26 @@
 
 mod support;
 
+crate::on_each_database! {
+    a_known_dpu_gets_the_admin_network,
+    only_an_unknown_dpu_hears_not_found,
+    a_known_dpu_without_a_loopback_is_not_ready_but_known,
+    a_forgotten_dpu_hears_not_found_and_its_reports_are_refused,
+    without_its_database_a_site_says_unavailable_and_never_not_found,
+    a_malformed_report_is_refused_with_its_field,
+    an_unreadable_host_version_acknowledges_nothing_but_the_report_counts,
+    interfaces_count_only_with_an_instance_version,
+    the_site_stamps_source_and_time_and_keeps_since_when_an_alert_is_there,
+    a_report_marks_its_host_for_decision,
+    the_last_report_of_every_dpu_can_be_listed,
+}
+
 use proto::{common, forge, health};
-use support::{TestSite, acknowledgement, alert, allocation, dpu, host, interface};
+use support::{Database, TestSite, acknowledgement, alert, allocation, dpu, host, interface};
 use tonic::Code;
 
-#[tokio::test]
-async fn a_known_dpu_gets_the_admin_network() {
-    let site = TestSite::start("sqlite::memory:").await;
+async fn a_known_dpu_gets_the_admin_network(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     let config = site.config(&dpu(1, 0)).await.unwrap();
     assert!(config.use_admin_network && config.is_primary_dpu && config.tenant_interfaces.is_empty());
     assert_eq!(config.managed_host_config.unwrap().loopback_ip, "10.180.62.1");
@@ -33,9 +46,8 @@ async fn a_known_dpu_gets_the_admin_network() {
     assert_eq!(second.managed_host_config.unwrap().loopback_ip, "10.180.62.2");
 }
 
-#[tokio::test]
-async fn only_an_unknown_dpu_hears_not_found() {
-    let site = TestSite::start("sqlite::memory:").await;
+async fn only_an_unknown_dpu_hears_not_found(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     let ask = |id: Option<common::MachineId>| forge::ManagedHostNetworkConfigRequest { dpu_machine_id: id };
     let id = |text: String| Some(common::MachineId { id: text });
     for (request, code, text) in [
@@ -52,9 +64,8 @@ async fn only_an_unknown_dpu_hears_not_found() {
     }
 }
 
-#[tokio::test]
-async fn a_known_dpu_without_a_loopback_is_not_ready_but_known() {
-    let site = TestSite::start("sqlite::memory:").await;
+async fn a_known_dpu_without_a_loopback_is_not_ready_but_known(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     let mut tx = site.store.write().await.unwrap();
     tx.release_addresses(controller::store::AddressPool::Loopback, dpu(1, 0).as_str()).await.unwrap();
     tx.commit().await.unwrap();
@@ -63,9 +74,8 @@ async fn a_known_dpu_without_a_loopback_is_not_ready_but_known() {
     assert!(status.message().contains("has no loopback address yet"), "{status}");
 }
 
-#[tokio::test]
-async fn a_forgotten_dpu_hears_not_found_and_its_reports_are_refused() {
-    let site = TestSite::start("sqlite::memory:").await;
+async fn a_forgotten_dpu_hears_not_found_and_its_reports_are_refused(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     let config = site.config(&dpu(1, 1)).await.unwrap();
     let mut tx = site.store.write().await.unwrap();
     tx.forget_dpu(&dpu(1, 1)).await.unwrap();
@@ -75,9 +85,8 @@ async fn a_forgotten_dpu_hears_not_found_and_its_reports_are_refused() {
     assert!(site.config(&dpu(1, 0)).await.is_ok());
 }
 
-#[tokio::test]
-async fn without_its_database_a_site_says_unavailable_and_never_not_found() {
-    let site = TestSite::start("sqlite::memory:").await;
+async fn without_its_database_a_site_says_unavailable_and_never_not_found(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     site.store.close().await;
     assert_eq!(site.config(&dpu(1, 0)).await.unwrap_err().code(), Code::Unavailable);
     assert_eq!(site.config(&dpu(9, 0)).await.unwrap_err().code(), Code::Unavailable);
@@ -91,9 +100,8 @@ fn healthy(n: u32, place: u32) -> forge::DpuNetworkStatus {
     }
 }
 
-#[tokio::test]
-async fn a_malformed_report_is_refused_with_its_field() {
-    let site = TestSite::start("sqlite::memory:").await;
+async fn a_malformed_report_is_refused_with_its_field(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     let report = |change: fn(&mut forge::DpuNetworkStatus)| {
         let mut status = healthy(1, 0);
         change(&mut status);
@@ -150,9 +158,8 @@ async fn a_malformed_report_is_refused_with_its_field() {
     assert_eq!(tx.observation(&dpu(1, 0)).await.unwrap(), None);
 }
 
-#[tokio::test]
-async fn an_unreadable_host_version_acknowledges_nothing_but_the_report_counts() {
-    let site = TestSite::start("sqlite::memory:").await;
+async fn an_unreadable_host_version_acknowledges_nothing_but_the_report_counts(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     let mut status = healthy(1, 0);
     status.network_config_version = Some("latest".into());
     status.network_config_error = Some("nv config apply failed".into());
@@ -162,9 +169,8 @@ async fn an_unreadable_host_version_acknowledges_nothing_but_the_report_counts()
     assert_eq!((seen.network_version, seen.network_error.as_deref()), (None, Some("nv config apply failed")));
 }
 
-#[tokio::test]
-async fn interfaces_count_only_with_an_instance_version() {
-    let site = TestSite::start("sqlite::memory:").await;
+async fn interfaces_count_only_with_an_instance_version(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     let mut status = healthy(1, 0);
     status.interfaces = vec![Default::default(); 3];
     site.report(status.clone()).await.unwrap();
@@ -172,9 +178,8 @@ async fn interfaces_count_only_with_an_instance_version() {
     assert_eq!(tx.observation(&dpu(1, 0)).await.unwrap().unwrap().details.interfaces.len(), 0);
 }
 
-#[tokio::test]
-async fn the_site_stamps_source_and_time_and_keeps_since_when_an_alert_is_there() {
-    let site = TestSite::start("sqlite::memory:").await;
+async fn the_site_stamps_source_and_time_and_keeps_since_when_an_alert_is_there(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     let with = |alerts: Vec<health::HealthProbeAlert>| {
         let mut status = healthy(1, 0);
         let future = Some(prost_types::Timestamp { seconds: 4_000_000_000, nanos: 0 });
@@ -202,17 +207,15 @@ async fn the_site_stamps_source_and_time_and_keeps_since_when_an_alert_is_there(
     assert!(stored().await.alerts[0].in_alert_since.unwrap() > since, "a success in between starts anew");
 }
 
-#[tokio::test]
-async fn a_report_marks_its_host_for_decision() {
-    let site = TestSite::start("sqlite::memory:").await;
+async fn a_report_marks_its_host_for_decision(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     site.report(healthy(2, 1)).await.unwrap();
     assert_eq!(site.dirty.take().await.into_iter().collect::<Vec<_>>(), [host(2)]);
 }
 
-#[tokio::test]
-async fn the_last_report_of_every_dpu_can_be_listed() {
+async fn the_last_report_of_every_dpu_can_be_listed(database: &Database) {
     use proto::forge::forge_server::Forge;
-    let site = TestSite::start("sqlite::memory:").await;
+    let site = TestSite::start(&database.url).await;
     let vpc = site.vpc("blue", &["192.0.2.0/24"]).await;
     site.acknowledge_all(1).await;
     let allocated = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();

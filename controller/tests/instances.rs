@@ -2,6 +2,22 @@
 
 mod support;
 
+crate::on_each_database! {
+    an_instance_gives_its_dpu_the_tenant_network_and_leaves_the_other_on_admin,
+    named_devices_and_virtual_functions_go_to_their_dpus,
+    a_wrong_allocation_is_refused_with_its_fields_and_holds_nothing,
+    a_host_is_given_once_and_only_when_ready_and_healthy,
+    an_unhealthy_host_is_given_to_whom_insists,
+    a_tenant_sees_ready_only_after_every_dpu_said_so,
+    a_live_update_holds_old_and_new_addresses_until_released,
+    an_update_that_keeps_an_interface_keeps_its_address,
+    a_change_of_metadata_alone_is_no_network_update,
+    a_released_instance_keeps_host_and_addresses_until_the_rules_let_go,
+    an_alert_against_deletion_refuses_a_release_and_is_named,
+    instances_are_found_by_tenant_vpc_and_label,
+    no_address_is_held_twice_when_many_ask_at_once,
+}
+
 use std::collections::BTreeSet;
 
 use controller::{
@@ -13,20 +29,19 @@ use proto::{
     forge::{self, InterfaceFunctionType, SyncState, TenantState, forge_server::Forge},
     health,
 };
-use support::{TENANT, TestSite, alert, allocation, dpu, host, instance_config, interface};
+use support::{Database, TENANT, TestSite, alert, allocation, dpu, host, instance_config, interface};
 use tonic::{Code, Request};
 
-async fn ready_site() -> (TestSite, controller::store::Vpc) {
-    let site = TestSite::start("sqlite::memory:").await;
+async fn ready_site(database: &Database) -> (TestSite, controller::store::Vpc) {
+    let site = TestSite::start(&database.url).await;
     let vpc = site.vpc("blue", &["192.0.2.0/24", "198.51.100.0/24"]).await;
     site.acknowledge_all(1).await;
     site.acknowledge_all(2).await;
     (site, vpc)
 }
 
-#[tokio::test]
-async fn an_instance_gives_its_dpu_the_tenant_network_and_leaves_the_other_on_admin() {
-    let (site, vpc) = ready_site().await;
+async fn an_instance_gives_its_dpu_the_tenant_network_and_leaves_the_other_on_admin(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
     let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
     assert!(site.config(&dpu(1, 0)).await.unwrap().use_admin_network, "until the rules say otherwise");
     site.use_admin_network(&host(1), false).await;
@@ -49,9 +64,8 @@ async fn an_instance_gives_its_dpu_the_tenant_network_and_leaves_the_other_on_ad
     assert_eq!(other.managed_host_config_version, config.managed_host_config_version);
 }
 
-#[tokio::test]
-async fn named_devices_and_virtual_functions_go_to_their_dpus() {
-    let (site, vpc) = ready_site().await;
+async fn named_devices_and_virtual_functions_go_to_their_dpus(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
     let on = |place: u32| forge::InstanceInterfaceConfig {
         device: Some("BlueField".into()),
         device_instance: place,
@@ -74,9 +88,8 @@ async fn named_devices_and_virtual_functions_go_to_their_dpus() {
     assert_eq!(ports(1).await, [("192.0.2.3".into(), None), ("198.51.100.77".into(), Some(3))]);
 }
 
-#[tokio::test]
-async fn a_wrong_allocation_is_refused_with_its_fields_and_holds_nothing() {
-    let (site, vpc) = ready_site().await;
+async fn a_wrong_allocation_is_refused_with_its_fields_and_holds_nothing(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
     let good = interface(&vpc.prefixes[0]);
     let virtual_one = |id: Option<u32>| forge::InstanceInterfaceConfig {
         function_type: InterfaceFunctionType::Virtual as i32,
@@ -173,9 +186,8 @@ async fn a_wrong_allocation_is_refused_with_its_fields_and_holds_nothing() {
     assert!(tx.instances().await.unwrap().is_empty());
 }
 
-#[tokio::test]
-async fn a_host_is_given_once_and_only_when_ready_and_healthy() {
-    let (site, vpc) = ready_site().await;
+async fn a_host_is_given_once_and_only_when_ready_and_healthy(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
     let request = |n| allocation(n, vec![interface(&vpc.prefixes[0])]);
     site.allocate(request(1)).await.unwrap();
     let refusal = site.allocate(request(1)).await.unwrap_err();
@@ -207,9 +219,8 @@ async fn a_host_is_given_once_and_only_when_ready_and_healthy() {
     site.allocate(request(2)).await.unwrap();
 }
 
-#[tokio::test]
-async fn an_unhealthy_host_is_given_to_whom_insists() {
-    let site = TestSite::start("sqlite::memory:").await;
+async fn an_unhealthy_host_is_given_to_whom_insists(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     let vpc = site.vpc("blue", &["192.0.2.0/24"]).await;
     let mut request = allocation(1, vec![interface(&vpc.prefixes[0])]);
     let refusal = site.allocate(request.clone()).await.unwrap_err();
@@ -218,9 +229,8 @@ async fn an_unhealthy_host_is_given_to_whom_insists() {
     site.allocate(request).await.unwrap();
 }
 
-#[tokio::test]
-async fn a_tenant_sees_ready_only_after_every_dpu_said_so() {
-    let (site, vpc) = ready_site().await;
+async fn a_tenant_sees_ready_only_after_every_dpu_said_so(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
     let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
     let id = instance.id.clone().unwrap();
     let seen = async || {
@@ -247,9 +257,8 @@ async fn a_tenant_sees_ready_only_after_every_dpu_said_so() {
     assert_eq!(seen().await.0, TenantState::Configuring);
 }
 
-#[tokio::test]
-async fn a_live_update_holds_old_and_new_addresses_until_released() {
-    let (site, vpc) = ready_site().await;
+async fn a_live_update_holds_old_and_new_addresses_until_released(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
     let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
     let id = instance.id.clone().unwrap();
     let key: controller::InstanceId = id.value.parse().unwrap();
@@ -295,9 +304,8 @@ async fn a_live_update_holds_old_and_new_addresses_until_released() {
     assert_eq!(held().await, ["198.51.100.2"]);
 }
 
-#[tokio::test]
-async fn an_update_that_keeps_an_interface_keeps_its_address() {
-    let (site, vpc) = ready_site().await;
+async fn an_update_that_keeps_an_interface_keeps_its_address(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
     let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
     let virtual_one = forge::InstanceInterfaceConfig {
         function_type: InterfaceFunctionType::Virtual as i32,
@@ -318,9 +326,8 @@ async fn an_update_that_keeps_an_interface_keeps_its_address() {
     assert_eq!(update.interfaces[1].address.to_string(), "198.51.100.2");
 }
 
-#[tokio::test]
-async fn a_change_of_metadata_alone_is_no_network_update() {
-    let (site, vpc) = ready_site().await;
+async fn a_change_of_metadata_alone_is_no_network_update(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
     let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
     let request = forge::InstanceConfigUpdateRequest {
         instance_id: instance.id.clone(),
@@ -335,9 +342,8 @@ async fn a_change_of_metadata_alone_is_no_network_update() {
     assert_eq!(again.config_version, changed.config_version, "nothing changed, so no new version");
 }
 
-#[tokio::test]
-async fn a_released_instance_keeps_host_and_addresses_until_the_rules_let_go() {
-    let (site, vpc) = ready_site().await;
+async fn a_released_instance_keeps_host_and_addresses_until_the_rules_let_go(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
     let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
     let id = instance.id.clone().unwrap();
     let request = forge::InstanceReleaseRequest { id: Some(id.clone()), ..Default::default() };
@@ -364,9 +370,8 @@ async fn a_released_instance_keeps_host_and_addresses_until_the_rules_let_go() {
     assert_eq!(refusal.code(), Code::NotFound);
 }
 
-#[tokio::test]
-async fn an_alert_against_deletion_refuses_a_release_and_is_named() {
-    let (site, vpc) = ready_site().await;
+async fn an_alert_against_deletion_refuses_a_release_and_is_named(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
     let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
     let report = health::HealthReport {
         source: "overrides.keep".into(),
@@ -385,9 +390,8 @@ async fn an_alert_against_deletion_refuses_a_release_and_is_named() {
     assert!(refusal.message().contains("alert Evidence (disk) has PreventInstanceDeletion"), "{refusal}");
 }
 
-#[tokio::test]
-async fn instances_are_found_by_tenant_vpc_and_label() {
-    let (site, vpc) = ready_site().await;
+async fn instances_are_found_by_tenant_vpc_and_label(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
     let mut request = allocation(1, vec![interface(&vpc.prefixes[0])]);
     request.metadata = Some(forge::Metadata {
         labels: vec![forge::Label { key: "rack".into(), value: Some("7".into()) }],
@@ -409,11 +413,8 @@ async fn instances_are_found_by_tenant_vpc_and_label() {
     assert!(find(label("8")).await.is_empty());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn no_address_is_held_twice_when_many_ask_at_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let url = format!("sqlite:{}", dir.path().join("site.db").display());
-    let site = TestSite::with_hosts(&url, 24).await;
+async fn no_address_is_held_twice_when_many_ask_at_once(database: &Database) {
+    let site = TestSite::with_hosts(&database.url, 24).await;
     // 29 hosts fit; 24 hosts ask, each at once with a rival for the same machine.
     let vpc = site.vpc("blue", &["192.0.2.0/27"]).await;
     let mut tasks = tokio::task::JoinSet::new();

@@ -2,6 +2,21 @@
 
 mod support;
 
+crate::on_each_database! {
+    of_two_moves_from_one_version_one_wins_and_the_other_leaves_no_trace,
+    a_stale_network_version_changes_nothing,
+    staying_keeps_the_version_and_moving_on_meanwhile_wins,
+    history_and_journal_keep_the_newest_250,
+    an_address_is_unique_whatever_it_is_for,
+    a_number_is_unique_in_its_pool_and_an_owner_has_one,
+    what_is_not_committed_never_happened,
+    a_restart_keeps_everything,
+    a_machine_has_one_replace_report_and_one_report_a_source,
+    two_tasks_count_to_400_together,
+    a_database_locked_by_another_process_is_waited_for,
+    extreme_values_come_back_as_they_were,
+}
+
 use std::time::Duration;
 
 use controller::{
@@ -11,15 +26,14 @@ use controller::{
         StoreError, Transition,
     },
 };
-use support::{TestSite, dpu, host};
+use support::{Database, TestSite, dpu, host};
 
 fn to(state: &str) -> Transition {
     Transition { to: state.into(), pack_hash: "hash".into(), ..Default::default() }
 }
 
-#[tokio::test]
-async fn of_two_moves_from_one_version_one_wins_and_the_other_leaves_no_trace() {
-    let site = TestSite::start("sqlite::memory:").await;
+async fn of_two_moves_from_one_version_one_wins_and_the_other_leaves_no_trace(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     let mut tx = site.store.write().await.unwrap();
     let read = tx.life(&host(1)).await.unwrap().version;
     let won = tx.commit_transition(&host(1), read, &to("A"), Moment::now()).await.unwrap();
@@ -33,9 +47,8 @@ async fn of_two_moves_from_one_version_one_wins_and_the_other_leaves_no_trace() 
     assert_eq!((history[0].from.as_str(), history[0].to.as_str(), history[0].version), ("Ready", "A", won));
 }
 
-#[tokio::test]
-async fn a_stale_network_version_changes_nothing() {
-    let site = TestSite::start("sqlite::memory:").await;
+async fn a_stale_network_version_changes_nothing(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     let mut tx = site.store.write().await.unwrap();
     let read = tx.host(&host(1)).await.unwrap().unwrap().network_version;
     let next = tx.set_host_network(&host(1), read, false, None, Moment::now()).await.unwrap();
@@ -47,9 +60,8 @@ async fn a_stale_network_version_changes_nothing() {
     assert_eq!((stored.network_version, stored.use_admin_network), (next, false));
 }
 
-#[tokio::test]
-async fn staying_keeps_the_version_and_moving_on_meanwhile_wins() {
-    let site = TestSite::start("sqlite::memory:").await;
+async fn staying_keeps_the_version_and_moving_on_meanwhile_wins(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     let mut tx = site.store.write().await.unwrap();
     let mut life = tx.life(&host(1)).await.unwrap();
     life.outcome.kind = OutcomeKind::Wait;
@@ -60,9 +72,8 @@ async fn staying_keeps_the_version_and_moving_on_meanwhile_wins() {
     assert!(matches!(tx.store_stay(&host(1), &life).await, Err(StoreError::Conflict { .. })));
 }
 
-#[tokio::test]
-async fn history_and_journal_keep_the_newest_250() {
-    let site = TestSite::start("sqlite::memory:").await;
+async fn history_and_journal_keep_the_newest_250(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     let mut tx = site.store.write().await.unwrap();
     for step in 0..260 {
         let version = tx.life(&host(1)).await.unwrap().version;
@@ -80,9 +91,8 @@ async fn history_and_journal_keep_the_newest_250() {
     assert!(tx.history(&host(2), 10).await.unwrap().is_empty(), "other hosts keep theirs");
 }
 
-#[tokio::test]
-async fn an_address_is_unique_whatever_it_is_for() {
-    let site = TestSite::start("sqlite::memory:").await;
+async fn an_address_is_unique_whatever_it_is_for(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     let mut tx = site.store.write().await.unwrap();
     for pool in [AddressPool::Loopback, AddressPool::Admin, AddressPool::Instance] {
         let twin =
@@ -92,9 +102,8 @@ async fn an_address_is_unique_whatever_it_is_for() {
     }
 }
 
-#[tokio::test]
-async fn a_number_is_unique_in_its_pool_and_an_owner_has_one() {
-    let store = Store::open("sqlite::memory:").await.unwrap();
+async fn a_number_is_unique_in_its_pool_and_an_owner_has_one(database: &Database) {
+    let store = Store::open(&database.url).await.unwrap();
     let mut tx = store.write().await.unwrap();
     tx.claim_number(NumberPool::Vni, 7, "a", Moment::now()).await.unwrap();
     tx.claim_number(NumberPool::Vlan, 7, "a", Moment::now()).await.unwrap();
@@ -105,11 +114,8 @@ async fn a_number_is_unique_in_its_pool_and_an_owner_has_one() {
     assert_eq!(tx.number_of(NumberPool::Vlan, "a").await.unwrap(), None);
 }
 
-#[tokio::test]
-async fn what_is_not_committed_never_happened() {
-    let dir = tempfile::tempdir().unwrap();
-    let url = format!("sqlite:{}", dir.path().join("site.db").display());
-    let site = TestSite::start(&url).await;
+async fn what_is_not_committed_never_happened(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     let mut tx = site.store.write().await.unwrap();
     tx.put_event(&host(1), &Event { kind: "rebooted".into(), at: Moment::now(), arguments: Default::default() })
         .await
@@ -119,11 +125,8 @@ async fn what_is_not_committed_never_happened() {
     assert!(tx.events(&host(1)).await.unwrap().is_empty());
 }
 
-#[tokio::test]
-async fn a_restart_keeps_everything() {
-    let dir = tempfile::tempdir().unwrap();
-    let url = format!("sqlite:{}", dir.path().join("site.db").display());
-    let site = TestSite::start(&url).await;
+async fn a_restart_keeps_everything(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     site.vpc("blue", &["192.0.2.0/24"]).await;
     site.acknowledge_all(1).await;
     site.put_in_state(&host(1), "Assigned/Ready").await;
@@ -133,15 +136,14 @@ async fn a_restart_keeps_everything() {
     tx.commit().await.unwrap();
     site.store.close().await;
 
-    let store = Store::open(&url).await.unwrap();
+    let store = Store::open(&database.url).await.unwrap();
     let mut tx = store.read().await.unwrap();
     let after = (tx.host_record(&host(1)).await.unwrap(), tx.vpcs().await.unwrap(), tx.addresses().await.unwrap());
     assert_eq!(before, after);
 }
 
-#[tokio::test]
-async fn a_machine_has_one_replace_report_and_one_report_a_source() {
-    let site = TestSite::start("sqlite::memory:").await;
+async fn a_machine_has_one_replace_report_and_one_report_a_source(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     let mut tx = site.store.write().await.unwrap();
     let report = |source: &str, mode| AppliedReport {
         mode,
@@ -163,11 +165,8 @@ async fn a_machine_has_one_replace_report_and_one_report_a_source() {
 }
 
 /// Readers that become writers must neither fail on each other's locks nor lose an update.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn two_tasks_count_to_400_together() {
-    let dir = tempfile::tempdir().unwrap();
-    let url = format!("sqlite:{}", dir.path().join("site.db").display());
-    let site = TestSite::start(&url).await;
+async fn two_tasks_count_to_400_together(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..2 {
         let store = site.store.clone();
@@ -187,12 +186,9 @@ async fn two_tasks_count_to_400_together() {
 }
 
 /// Another process holds the lock: the writer waits for its turn, and says so if it does not come.
-#[tokio::test]
-async fn a_database_locked_by_another_process_is_waited_for() {
-    let dir = tempfile::tempdir().unwrap();
-    let url = format!("sqlite:{}", dir.path().join("site.db").display());
-    let site = TestSite::start(&url).await;
-    let other = Store::open(&url).await.unwrap();
+async fn a_database_locked_by_another_process_is_waited_for(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let other = Store::open(&database.url).await.unwrap();
     let held = other.write().await.unwrap();
     let store = site.store.clone();
     let waiting = tokio::spawn(async move { store.write().await.map(drop) });
@@ -202,9 +198,8 @@ async fn a_database_locked_by_another_process_is_waited_for() {
     waiting.await.unwrap().unwrap();
 }
 
-#[tokio::test]
-async fn extreme_values_come_back_as_they_were() {
-    let site = TestSite::start("sqlite::memory:").await;
+async fn extreme_values_come_back_as_they_were(database: &Database) {
+    let site = TestSite::start(&database.url).await;
     let mut tx = site.store.write().await.unwrap();
     let version = "V18446744073709551615-T18446744073709551615".parse().unwrap();
     let moment = Moment::from_micros(1_733_950_583_707_475);

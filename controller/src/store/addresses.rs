@@ -2,7 +2,7 @@ use std::{fmt, net::IpAddr, str::FromStr};
 
 use super::{
     Result, StoreError, Tx,
-    error::{failed, is_taken},
+    error::failed,
     row::{Row, micros},
 };
 use crate::Moment;
@@ -60,21 +60,17 @@ impl Tx {
     /// # Errors
     /// [`StoreError::Taken`] if it is held, by whomever.
     pub async fn claim_address(&mut self, address: &Address) -> Result<()> {
-        sqlx::query("INSERT INTO addresses (address, pool, owner, since) VALUES ($1, $2, $3, $4)")
-            .bind(address.address.to_string())
-            .bind(address.pool.to_string())
-            .bind(&address.owner)
-            .bind(micros(address.since))
-            .execute(&mut *self.inner)
-            .await
-            .map_err(|error| {
-                if is_taken(&error) {
-                    StoreError::taken("address", address.address)
-                } else {
-                    failed("claiming an address")(error)
-                }
-            })?;
-        Ok(())
+        let done = sqlx::query(
+            "INSERT INTO addresses (address, pool, owner, since) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+        )
+        .bind(address.address.to_string())
+        .bind(address.pool.to_string())
+        .bind(&address.owner)
+        .bind(micros(address.since))
+        .execute(&mut *self.inner)
+        .await
+        .map_err(failed("claiming an address"))?;
+        if done.rows_affected() == 0 { Err(StoreError::taken("address", address.address)) } else { Ok(()) }
     }
 
     /// Every address that is held.

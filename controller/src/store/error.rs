@@ -86,8 +86,9 @@ pub(super) fn failed(doing: &'static str) -> impl Fn(sqlx::Error) -> StoreError 
     move |error| {
         let fault = error.to_string();
         let locked = error.as_database_error().and_then(|error| error.code()).is_some_and(|code| {
-            // SQLITE_BUSY and SQLITE_LOCKED with their extended codes; serialization failure and deadlock.
-            matches!(&*code, "40001" | "40P01" | "57P01" | "57P03")
+            // SQLITE_BUSY and SQLITE_LOCKED with their extended codes; serialization failure, deadlock,
+            // lock not to be had, server going down or coming up.
+            matches!(&*code, "40001" | "40P01" | "55P03" | "57P01" | "57P03")
                 || code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6))
         });
         let away = matches!(

@@ -1,8 +1,4 @@
-use super::{
-    Result, Tx,
-    error::{failed, is_taken},
-    row::micros,
-};
+use super::{Result, Tx, error::failed, row::micros};
 use crate::{Moment, store::StoreError};
 
 /// A pool of numbers that are given out once each.
@@ -27,23 +23,19 @@ impl Tx {
     /// Gives a number to an owner.
     ///
     /// # Errors
-    /// [`StoreError::Taken`] if another owner holds it.
+    /// [`StoreError::Taken`] if another owner holds it, or the owner holds another one of the pool.
     pub async fn claim_number(&mut self, pool: NumberPool, number: u32, owner: &str, now: Moment) -> Result<()> {
-        sqlx::query("INSERT INTO pool_numbers (pool, number, owner, since) VALUES ($1, $2, $3, $4)")
-            .bind(pool.name())
-            .bind(i64::from(number))
-            .bind(owner)
-            .bind(micros(now))
-            .execute(&mut *self.inner)
-            .await
-            .map_err(|error| {
-                if is_taken(&error) {
-                    StoreError::taken(pool.name(), number)
-                } else {
-                    failed("claiming a number")(error)
-                }
-            })?;
-        Ok(())
+        let done = sqlx::query(
+            "INSERT INTO pool_numbers (pool, number, owner, since) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+        )
+        .bind(pool.name())
+        .bind(i64::from(number))
+        .bind(owner)
+        .bind(micros(now))
+        .execute(&mut *self.inner)
+        .await
+        .map_err(failed("claiming a number"))?;
+        if done.rows_affected() == 0 { Err(StoreError::taken(pool.name(), number)) } else { Ok(()) }
     }
 
     /// The number that an owner holds, if any.
