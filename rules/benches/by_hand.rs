@@ -3,7 +3,7 @@
 use rules::{Alert, Dpu, HealthReport, Snapshot};
 
 /// A host with two DPUs whose agents report three harmless alerts each, and every gate open.
-pub fn ready_host() -> Snapshot {
+pub(crate) fn ready_host() -> Snapshot {
     let mut host = Snapshot { id: "host".into(), now: 1_750_000_000_000_000, ..Snapshot::default() };
     host.state.path = "Assigned/WaitingForNetworkConfig".into();
     host.state.since = host.now - 60_000_000;
@@ -36,14 +36,14 @@ pub fn ready_host() -> Snapshot {
 }
 
 /// Adds an alert to the report of a DPU's agent.
-pub fn alert(dpu: &mut Dpu, probe: &str, class: &str) {
+pub(crate) fn alert(dpu: &mut Dpu, probe: &str, class: &str) {
     let classifications = vec!["Hardware".to_owned(), class.to_owned()];
     let alert = Alert { id: probe.into(), target: Some("x".into()), classifications, ..Alert::default() };
     dpu.health.agent.get_or_insert_default().alerts.push(alert);
 }
 
 /// The gate that is closed, or `go`.
-pub fn gate(host: &Snapshot) -> &'static str {
+pub(crate) fn gate(host: &Snapshot) -> &'static str {
     if host.host.associated_dpus > 0 && host.dpus.is_empty() {
         return "missing snapshots";
     }

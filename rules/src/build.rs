@@ -14,7 +14,7 @@ use rhai::AST;
 
 use crate::{
     check,
-    declare::{Block, BlockKind, Declarations, SlaDecl, StateDecl, Use},
+    declare::{Block, BlockKind, Declarations, SlaDecl, StateDecl, Use, VerbDecl},
     fault::{Faults, Place},
     guard::{
         Body, Guard, Number,
@@ -97,6 +97,7 @@ pub(crate) fn build(input: Input, options: &LoadOptions, faults: &mut Faults) ->
         timeouts: builder.names.timeouts.clone(),
         limits: builder.names.limits.clone(),
     };
+    builder.unused_steps(&declarations.blocks);
     let any = builder.any_rules(&declarations.blocks, &mut rules);
     builder.states(&declarations.blocks, &any, &mut rules);
     collect_reads(&mut rules);
@@ -167,10 +168,28 @@ impl Builder<'_> {
             let BlockKind::Any(decl) = &block.kind else { continue };
             let within = self.prefixes(&decl.within);
             let except = self.prefixes(&decl.except);
-            let arms = self.arms(block, Some(&block.name), rules);
+            let arms = self.arms(block, blocks, rules);
             any.push(AnyRule { place: block.place.clone(), within, except, arms });
         }
         any
+    }
+
+    fn unused_steps(&mut self, blocks: &[Block]) {
+        let used = |name: &Arc<str>| {
+            let arms = blocks.iter().flat_map(|block| &block.arms);
+            arms.into_iter().any(|arm| matches!(&arm.verb, VerbDecl::Steps(steps) if steps.name == *name))
+        };
+        for block in blocks {
+            if matches!(block.kind, BlockKind::Steps) && !used(&block.name) {
+                let message = format!("no state takes over the steps `{}`", block.name);
+                self.faults.hint(
+                    "unused-steps",
+                    &block.place,
+                    message,
+                    "remove them, or add `.steps(…)` where they belong",
+                );
+            }
+        }
     }
 
     fn prefixes(&mut self, uses: &[Use]) -> Vec<Arc<str>> {
@@ -188,7 +207,7 @@ impl Builder<'_> {
         for block in blocks {
             let BlockKind::State(decl) = &block.kind else { continue };
             let path = StatePath::from(&*block.name);
-            let arms = self.arms(block, None, rules);
+            let arms = self.arms(block, blocks, rules);
             let sla = self.sla(decl, block);
             let any_arms = any.iter().filter(|rule| rule.applies(&path)).flat_map(|rule| rule.arms.clone()).collect();
             rules.states.push(State {

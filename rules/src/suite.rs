@@ -134,7 +134,13 @@ impl RuleSet {
             let rule = self.arms.get(number).and_then(|arm| arm.rule.as_ref()).map(ToString::to_string);
             rule.or_else(|| state.map(|state| state.path.to_string())).unwrap_or_default()
         };
-        let arms = self.arms.iter().enumerate().filter(|(number, _)| !reached.get(*number).copied().unwrap_or(false));
+        // Steps that several states take over are one text: to reach them in one state is enough.
+        let is_reached = |number: &usize| reached.get(*number).copied().unwrap_or(false);
+        let places: Vec<_> =
+            (0..self.arms.len()).filter(is_reached).filter_map(|n| self.arms.get(n)).map(|arm| &arm.place).collect();
+        let mut arms: Vec<_> = self.arms.iter().enumerate().filter(|(_, arm)| !places.contains(&&arm.place)).collect();
+        arms.dedup_by_key(|(_, arm)| &arm.place);
+        let arms = arms.into_iter();
         arms.map(|(number, arm)| UntestedArm {
             at: format!("{}:{}", arm.place.file, arm.place.line),
             state: owner(number),

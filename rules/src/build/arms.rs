@@ -5,10 +5,16 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::Builder;
 use crate::{
     decision::{Action, Argument, OnFailure},
-    declare::{ActionDecl, ArgumentType, ArmDecl, Block, BlockKind, Named, OnFailureDecl, Signature, Use, VerbDecl},
+    declare::{
+        ActionDecl, ArgumentType, ArmDecl, Block, BlockKind, Named, OnFailureDecl, Signature, Use, VerbDecl, Wanted,
+    },
+    guard::Guard,
     ruleset::{Arm, Kept, RuleSet, Verb},
     state_path::StatePath,
 };
+
+/// How deep steps may take over other steps.
+const STEPS_DEPTH: usize = 4;
 
 impl Builder<'_> {
     pub(super) fn kept<'d>(&mut self, declared: impl Iterator<Item = (&'d Arc<str>, &'d Vec<Use>)>) -> Vec<Kept> {
@@ -29,19 +35,50 @@ impl Builder<'_> {
         number
     }
 
-    /// Builds a block's arms and gives back their numbers.
-    pub(super) fn arms(&mut self, block: &Block, rule: Option<&Arc<str>>, rules: &mut RuleSet) -> Vec<usize> {
+    /// Builds a block's arms, with those of the steps that it takes over, and gives back their numbers.
+    pub(super) fn arms(&mut self, block: &Block, blocks: &[Block], rules: &mut RuleSet) -> Vec<usize> {
         let dpu_bound = matches!(&block.kind, BlockKind::State(state) if state.of_dpu && !state.barrier);
+        let rule = matches!(block.kind, BlockKind::Any(_)).then_some(&block.name);
+        let mut arms = Vec::new();
+        self.spread(block, blocks, rules, 0, &mut arms);
         let mut numbers = Vec::new();
-        for decl in &block.arms {
-            if let Some(mut arm) = self.arm(decl, rules) {
-                arm.rule = rule.cloned();
-                self.check_binding(&arm, dpu_bound, rules);
-                rules.arms.push(arm);
-                numbers.push(rules.arms.len() - 1);
-            }
+        for mut arm in arms {
+            arm.rule = rule.cloned();
+            self.check_binding(&arm, dpu_bound, rules);
+            rules.arms.push(arm);
+            numbers.push(rules.arms.len() - 1);
         }
         numbers
+    }
+
+    fn spread(&mut self, block: &Block, blocks: &[Block], rules: &RuleSet, depth: usize, arms: &mut Vec<Arm>) {
+        for decl in &block.arms {
+            let VerbDecl::Steps(steps) = &decl.verb else {
+                arms.extend(self.arm(decl, rules));
+                continue;
+            };
+            let taken = blocks.iter().filter(|block| matches!(block.kind, BlockKind::Steps));
+            let Some(taken) = taken.clone().find(|block| block.name == steps.name) else {
+                let known = taken.map(|block| &*block.name);
+                self.faults.unknown("unknown-steps", &steps.place, "steps", &steps.name, known);
+                continue;
+            };
+            if depth >= STEPS_DEPTH {
+                self.faults.add("recursion", &steps.place, "steps take over each other too deeply");
+                continue;
+            }
+            let from = arms.len();
+            self.spread(taken, blocks, rules, depth + 1, arms);
+            // What is said of the steps as a whole holds for each.
+            let conditions = self.conditions(decl);
+            for arm in &mut arms[from..] {
+                arm.conditions.splice(0..0, conditions.iter().cloned());
+            }
+        }
+    }
+
+    fn conditions(&mut self, decl: &ArmDecl) -> Vec<(Guard, Wanted)> {
+        decl.conditions.iter().filter_map(|(guard, wanted)| Some((self.guard(guard)?, *wanted))).collect()
     }
 
     /// A guard of two parameters needs a DPU to be asked about.
@@ -63,8 +100,7 @@ impl Builder<'_> {
 
     fn arm(&mut self, decl: &ArmDecl, rules: &RuleSet) -> Option<Arm> {
         let verb = self.verb(decl, rules);
-        let conditions = decl.conditions.iter().filter_map(|(guard, wanted)| Some((self.guard(guard)?, *wanted)));
-        let conditions = conditions.collect::<Vec<_>>();
+        let conditions = self.conditions(decl);
         let select = decl.select.as_ref().and_then(|(guard, which)| Some((self.dpu_guard(guard)?, *which)));
         let split = decl.split.as_ref().and_then(|(guard, others)| {
             let others = others.as_ref().and_then(|others| self.state_number(others));
@@ -128,6 +164,7 @@ impl Builder<'_> {
             VerbDecl::Wait(reason) => Verb::Wait(reason.as_str().into()),
             VerbDecl::Fail(reason) => Verb::Fail(reason.as_str().into()),
             VerbDecl::Delete => Verb::Delete,
+            VerbDecl::Steps(_) => return None,
         })
     }
 

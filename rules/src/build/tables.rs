@@ -15,6 +15,8 @@ pub(super) fn names(declarations: &Declarations, options: &LoadOptions, faults: 
     let states = states.map(|block| (&block.name, &block.place));
     let rules = declarations.blocks.iter().filter(|block| matches!(block.kind, BlockKind::Any(_)));
     unique("rule for any state", rules.map(|block| (&block.name, &block.place)), faults);
+    let steps = declarations.blocks.iter().filter(|block| matches!(block.kind, BlockKind::Steps));
+    unique("block of steps", steps.map(|block| (&block.name, &block.place)), faults);
     let mut names = Names {
         states: unique("state", states, faults),
         gates: unique("gate", places(&declarations.gates), faults),

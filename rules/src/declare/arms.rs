@@ -1,4 +1,4 @@
-//! The arms of a state: `go`, `pass`, `wait`, `fail`, `delete`, and what is said of each.
+//! The arms of a state: `go`, `pass`, `wait`, `fail`, `delete`, `steps`, and what is said of each.
 
 use rhai::{Array, Dynamic, Engine, FnPtr, Map, NativeCallContext};
 
@@ -65,9 +65,10 @@ pub(super) fn register(collector: &Collector, engine: &mut Engine) {
 
 fn verbs(collector: &Collector, engine: &mut Engine) {
     type Make = fn(&NativeCallContext, &str) -> VerbDecl;
-    let verbs: [(&str, Make); 5] = [
+    let verbs: [(&str, Make); 6] = [
         ("go", |ctx, to| VerbDecl::Go(used(ctx, to))),
         ("host_go", |ctx, to| VerbDecl::HostGo(used(ctx, to))),
+        ("steps", |ctx, steps| VerbDecl::Steps(used(ctx, steps))),
         ("pass", |ctx, gate| VerbDecl::Pass(used(ctx, gate))),
         ("wait", |_, reason| VerbDecl::Wait(reason.to_owned())),
         ("fail", |_, reason| VerbDecl::Fail(reason.to_owned())),

@@ -48,6 +48,8 @@ pub(crate) struct Block {
 pub(crate) enum BlockKind {
     State(StateDecl),
     Any(AnyDecl),
+    /// Arms that states take over by the block's name.
+    Steps,
 }
 
 #[derive(Debug, Default)]
@@ -111,6 +113,8 @@ pub(crate) enum VerbDecl {
     Wait(String),
     Fail(String),
     Delete,
+    /// The arms of a block of steps stand here.
+    Steps(Use),
 }
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! `state`, `dpu_state`, `any_state` and what they say about themselves.
+//! `state`, `dpu_state`, `any_state`, `steps` and what they say about themselves.
 
 use rhai::{Array, Dynamic, Engine, FnPtr, NativeCallContext};
 
@@ -23,7 +23,7 @@ impl Declarations {
         match self.blocks.get_mut(chain.block).map(|block| &mut block.kind) {
             Some(BlockKind::State(state)) => change(state),
             _ => {
-                let message = format!("`{}` is for states, not for rules of any state", ctx.fn_name());
+                let message = format!("`{}` is for states", ctx.fn_name());
                 self.faults.add("misplaced-verb", &here(ctx), message);
             }
         }
@@ -55,6 +55,10 @@ pub(super) fn register(collector: &Collector, engine: &mut Engine) {
     engine.register_fn("any_state", move |ctx: NativeCallContext, name: &str| {
         let kind = BlockKind::Any(AnyDecl::default());
         to.lock().open(Block { name: name.into(), place: here(&ctx), kind, arms: Vec::new() })
+    });
+    let to = collector.clone();
+    engine.register_fn("steps", move |ctx: NativeCallContext, name: &str| {
+        to.lock().open(Block { name: name.into(), place: here(&ctx), kind: BlockKind::Steps, arms: Vec::new() })
     });
     flags(collector, engine);
     slas(collector, engine);

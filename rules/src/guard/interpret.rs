@@ -121,6 +121,7 @@ impl DpuValue {
 impl Interpreter {
     pub(crate) fn new(names: &Names, reports: Arc<OnceLock<Weak<Reports>>>) -> Self {
         let mut engine = limits::sandbox(limits::GUARD_OPERATIONS);
+        unshared(&mut engine);
         host(&mut engine, names);
         dpu(&mut engine, names);
         register_areas(&mut engine);
@@ -130,6 +131,17 @@ impl Interpreter {
         records(&mut engine);
         Self { engine }
     }
+}
+
+/// Hands out hosts and DPUs by value. A closure in `h.dpus.all(|d| …)` that uses `h` makes it a shared variable, and the
+/// call would hold its lock while the closure reads it.
+fn unshared(engine: &mut Engine) {
+    #[allow(deprecated, reason = "the callback is marked as not yet stable; the version is pinned by the lock file")]
+    engine.on_var(|name, _, context| {
+        let Some(variable) = context.scope().get(name) else { return Ok(None) };
+        let host = variable.read_lock::<HostValue>().map(|host| Dynamic::from(host.clone()));
+        Ok(host.or_else(|| variable.read_lock::<DpuValue>().map(|dpu| Dynamic::from(dpu.clone()))))
+    });
 }
 
 fn host(engine: &mut Engine, names: &Names) {
