@@ -94,7 +94,8 @@ impl Render {
             metadata_interface: Some(self.metadata_interface.clone()).filter(|name| name != "none"),
             hbn_version: self.hbn_version.clone(),
             dhcp: DhcpSettings {
-                server: self.dhcp_server,
+                // NVUE's file alone must not fail for a network that DHCP cannot serve.
+                server: if self.only == Some(Only::Nvue) { DhcpServer::None } else { self.dhcp_server },
                 nameservers: self.nameservers.clone(),
                 ntp_servers: self.ntp_servers.clone(),
                 provisioning_server: self.provisioning_server,

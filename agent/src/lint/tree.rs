@@ -8,30 +8,29 @@ use std::{
 
 /// A name on the way to a value. Numbers come first and in order, so that rule 9 stands before rule 10.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Key(String);
+pub(crate) struct Key {
+    /// The text as a number, if it is the one way to write that number; else the greatest.
+    rank: u64,
+    text: String,
+}
 
 impl Key {
     pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Numbers first, by value.
-    fn rank(&self) -> (u64, &str) {
-        let canonical = !self.0.is_empty() && (self.0 == "0" || !self.0.starts_with('0'));
-        let number = self.0.bytes().all(|byte| byte.is_ascii_digit()).then(|| self.0.parse().ok()).flatten();
-        (number.filter(|_| canonical).unwrap_or(u64::MAX), &self.0)
+        &self.text
     }
 }
 
 impl From<&str> for Key {
     fn from(text: &str) -> Self {
-        Self(text.into())
+        let canonical = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+        let rank = canonical.then(|| text.parse().ok()).flatten().unwrap_or(u64::MAX);
+        Self { rank, text: text.into() }
     }
 }
 
 impl Ord for Key {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.rank().cmp(&other.rank())
+        (self.rank, &self.text).cmp(&(other.rank, &other.text))
     }
 }
 

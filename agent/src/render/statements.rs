@@ -16,11 +16,29 @@ use crate::lint::Node;
 
 /// A line that is no statement, or contradicts an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("rendered line {line}, `{text}`: {fault}")]
+#[error("`{text}`: {fault}")]
 pub(crate) struct StatementError {
-    pub(crate) line: usize,
+    /// Template and line that the statement comes from, if it is marked.
+    pub(crate) place: Option<(String, usize)>,
     pub(crate) text: String,
     pub(crate) fault: String,
+}
+
+/// What stands before the place of a statement in its comment.
+const MARK: &str = " #@";
+
+/// A comment that says where a statement comes from.
+pub(crate) fn mark(template: &str, line: usize) -> String {
+    format!("{MARK}{template}:{line}")
+}
+
+/// Splits a line into the statement and its place.
+fn unmark(line: &str) -> (&str, Option<(String, usize)>) {
+    let marked = line.rsplit_once(MARK).and_then(|(statement, place)| {
+        let (template, line) = place.rsplit_once(':')?;
+        Some((statement, Some((template.to_owned(), line.parse().ok()?))))
+    });
+    marked.unwrap_or((line, None))
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -35,8 +53,11 @@ enum Token {
 pub(crate) fn read(text: &str) -> Result<Node, StatementError> {
     let mut root = Node::default();
     let mut base: Vec<String> = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let fault = |fault: String| StatementError { line: index + 1, text: shown(line), fault };
+    for line in text.lines() {
+        let fault = |fault: String| {
+            let (statement, place) = unmark(line);
+            StatementError { place, text: shown(statement), fault }
+        };
         let tokens = tokens(line).map_err(|what| fault(what.into()))?;
         let Some(statement) = statement(tokens).map_err(|what| fault(what.into()))? else { continue };
         match statement {
@@ -180,25 +201,26 @@ mod tests {
     }
 
     #[test]
-    fn faults_name_the_line() {
+    fn faults_show_the_statement_and_its_place() {
         for (text, fault) in [
-            ("a b =", "rendered line 1, `a b =`: no value stands behind `=`"),
-            ("\n= a", "rendered line 2, `= a`: nothing stands before `=`"),
-            ("a = b c", "rendered line 1, `a = b c`: more stands behind the end of the statement"),
-            ("[a", "rendered line 1, `[a`: a header ends with `]`"),
-            ("[a] b", "rendered line 1, `[a] b`: more stands behind the end of the statement"),
-            ("a ] b", "rendered line 1, `a ] b`: `[` and `]` belong around a header only; quote them in a word"),
-            ("a \"b", "rendered line 1, `a \"b`: a quote is not closed"),
-            ("a {{ b", "rendered line 1, `a {{ b`: a character here must be quoted"),
-            ("a = 1\na = 2", "rendered line 2, `a = 2`: an earlier line says `1` here"),
-            (
-                "a b\na = 2",
-                "rendered line 2, `a = 2`: earlier lines have names below this path, so it cannot have a value",
-            ),
-            ("x password = a b", "rendered line 1, `x password …`: more stands behind the end of the statement"),
+            ("a b =", "`a b =`: no value stands behind `=`"),
+            ("\n= a", "`= a`: nothing stands before `=`"),
+            ("a = b c", "`a = b c`: more stands behind the end of the statement"),
+            ("[a", "`[a`: a header ends with `]`"),
+            ("[a] b", "`[a] b`: more stands behind the end of the statement"),
+            ("a ] b", "`a ] b`: `[` and `]` belong around a header only; quote them in a word"),
+            ("a \"b", "`a \"b`: a quote is not closed"),
+            ("a {{ b", "`a {{ b`: a character here must be quoted"),
+            ("a = 1\na = 2", "`a = 2`: an earlier line says `1` here"),
+            ("a b\na = 2", "`a = 2`: earlier lines have names below this path, so it cannot have a value"),
+            ("x password = a b", "`x password …`: more stands behind the end of the statement"),
         ] {
             assert_eq!(read(text).unwrap_err().to_string(), fault);
         }
+        let error = read(&format!("a = 1\na = 2{}", mark("nvue/x.nv.j2", 7))).unwrap_err();
+        assert_eq!((error.text.as_str(), error.place), ("a = 2", Some(("nvue/x.nv.j2".into(), 7))));
+        let error = read("a = \" #@x:1\" b").unwrap_err();
+        assert_eq!(error.place, None);
     }
 
     #[test]

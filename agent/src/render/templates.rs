@@ -39,7 +39,7 @@ pub struct Templates {
 
 /// A template that is missing, does not parse or does not render.
 #[derive(Debug, thiserror::Error)]
-#[error("template {file}, line {line}: {fault}")]
+#[error("template {file}{}: {fault}", behind_file(*line))]
 pub struct TemplateError {
     /// Name of the file below the template directory, for example `nvue/etv.nv.j2`.
     pub file: String,
@@ -47,6 +47,10 @@ pub struct TemplateError {
     pub line: usize,
     /// What is wrong.
     pub fault: String,
+}
+
+fn behind_file(line: usize) -> String {
+    if line == 0 { String::new() } else { format!(", line {line}") }
 }
 
 impl Templates {
@@ -89,6 +93,7 @@ impl Templates {
     fn with(templates: impl IntoIterator<Item = (&'static str, String)>) -> Result<Self, TemplateError> {
         let mut engine = Environment::new();
         engine.set_undefined_behavior(UndefinedBehavior::Strict);
+        // Without it an error does not say which name is undefined.
         engine.set_debug(true);
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true).build();
         engine.set_syntax(syntax.map_err(|error| template_error("", &error))?);
@@ -96,6 +101,7 @@ impl Templates {
         engine.set_formatter(write_value);
         engine.add_filter("quoted", |text: String| Value::from_safe_string(serde_json::Value::from(text).to_string()));
         for (name, text) in templates {
+            let text = if Dialect::of(name) == Dialect::Statements { marked(name, &text) } else { text };
             engine.add_template_owned(name, text).map_err(|error| template_error(name, &error))?;
         }
         Ok(Self { engine })
@@ -108,6 +114,38 @@ impl Templates {
             .and_then(|template| template.render(Value::from(Serde(context))))
             .map_err(|error| template_error(name, &error))
     }
+}
+
+/// Puts the place of each statement behind it, so that a fault in a rendered line can be found in its template.
+fn marked(name: &str, text: &str) -> String {
+    let mut marked = String::with_capacity(text.len() * 2);
+    let mut open: Option<&str> = None;
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        let content = line.trim_end();
+        let mut rest = content;
+        // Tags may go over several lines; a mark inside one would be part of it.
+        while let Some((at, tag)) = match open {
+            Some(end) => rest.find(end).map(|at| (at, None)),
+            None => rest.find(['{']).map(|at| (at, tag_end(&rest[at..]))),
+        } {
+            rest = &rest[at + rest[at..].chars().next().map_or(1, char::len_utf8)..];
+            open = if open.is_some() { None } else { tag };
+        }
+        marked.push_str(content);
+        if open.is_none() && !content.is_empty() && !content.ends_with("%}") && !content.ends_with("#}") {
+            marked.push_str(&statements::mark(name, index + 1));
+        }
+        marked.push_str(&line[content.len()..]);
+    }
+    marked
+}
+
+/// What ends the tag that a text starts with.
+fn tag_end(text: &str) -> Option<&'static str> {
+    [("{{", "}}"), ("{%", "%}"), ("{#", "#}")]
+        .into_iter()
+        .find(|(start, _)| text.starts_with(start))
+        .map(|(_, end)| end)
 }
 
 /// Reads every file below `dir` by its name relative to `root`.
@@ -212,12 +250,6 @@ fn template_error(name: &str, error: &Error) -> TemplateError {
         Some(detail) => format!("{}: {detail}", error.kind()),
         None => error.kind().to_string(),
     };
-    if let (ErrorKind::UndefinedError, Some(range), Some(source)) =
-        (error.kind(), error.range(), error.template_source())
-        && let Some(expression) = source.get(range)
-    {
-        let _ = write!(fault, " (`{expression}`)");
-    }
     // The innermost cause is where the fault is: an included file, not the one that includes it.
     let mut source = std::error::Error::source(error);
     while let Some(inner) = source {

@@ -39,10 +39,10 @@ pub(super) fn render(
 /// fault.
 fn text(templates: &Templates, template: &str, context: impl Serialize) -> Result<String, RenderError> {
     let statements = templates.render(template, context)?;
-    let root = statements::read(&statements).map_err(|error| TemplateError {
-        file: template.into(),
-        line: 0,
-        fault: error.to_string(),
+    let root = statements::read(&statements).map_err(|error| {
+        let fault = error.to_string();
+        let (file, line) = error.place.unwrap_or((template.into(), 0));
+        TemplateError { file, line, fault }
     })?;
     let text = document(&root);
     match lint::read(&text) {

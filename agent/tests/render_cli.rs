@@ -1,0 +1,197 @@
+//! `dpu-agent render`: what people and scripts see.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, which end by panicking")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+fn fixture(name: &str) -> String {
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/nvue").join(name);
+    path.to_string_lossy().into_owned()
+}
+
+fn render(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_dpu-agent")).arg("render").args(arguments).output().unwrap()
+}
+
+fn printed(arguments: &[&str]) -> String {
+    let output = render(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn refused(arguments: &[&str]) -> String {
+    let output = render(arguments);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn only_nvue_is_the_file_alone() {
+    let text = printed(&[&fixture("docs_example_etv.input.json"), "--only", "nvue"]);
+    assert!(text.starts_with("- header:\n    model: VX\n"), "{text}");
+    let document: serde_yaml::Value = serde_yaml::from_str(&text).unwrap();
+    let set = &document[1]["set"];
+    assert_eq!(set["interface"]["pf0hpf_if"]["bridge"]["domain"]["br_default"]["access"], 16);
+    assert!(set["interface"]["pf0dpu1_if"]["ip"]["address"]["169.254.169.253/30"].is_mapping());
+}
+
+#[test]
+fn uplinks_and_metadata_interface_are_those_asked_for() {
+    let name = fixture("docs_example_etv.input.json");
+    let text = printed(&[&name, "--only", "nvue", "--uplink", "p7_if", "--metadata-interface", "none"]);
+    let document: serde_yaml::Value = serde_yaml::from_str(&text).unwrap();
+    let interfaces = document[1]["set"]["interface"].as_mapping().unwrap();
+    let names: Vec<_> = interfaces.keys().map(|name| name.as_str().unwrap()).collect();
+    assert_eq!(names, ["lo", "p7_if", "pf0hpf_if", "vlan16"]);
+}
+
+#[test]
+fn all_files_are_printed_with_their_names_or_written_to_a_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = fixture("docs_example_etv.input.json");
+    let text = printed(&[&name]);
+    printed(&[&name, "--out", dir.path().to_str().unwrap()]);
+    let written = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
+    let expected = format!(
+        "# ==> nvue_startup.yaml\n{}# ==> kea-dhcp4.conf\n{}",
+        written("nvue_startup.yaml"),
+        written("kea-dhcp4.conf")
+    );
+    assert_eq!(text, expected);
+    assert_eq!(written("kea-dhcp4.conf"), printed(&[&name, "--only", "dhcp"]));
+}
+
+#[test]
+fn an_isolated_dpu_keeps_its_underlay_and_nothing_of_the_host() {
+    let text = printed(&["--isolated", &fixture("nvue_startup_fnn_with_leaks.input.json"), "--only", "nvue"]);
+    let document: serde_yaml::Value = serde_yaml::from_str(&text).unwrap();
+    let set = &document[1]["set"];
+    let port = &set["interface"]["pf0hpf_if"];
+    assert!(port["link"]["state"]["down"].is_mapping());
+    assert!(port.get("bridge").is_none() && port.get("ip").is_none());
+    let vrfs: Vec<_> = set["vrf"].as_mapping().unwrap().keys().map(|name| name.as_str().unwrap()).collect();
+    assert_eq!(vrfs, ["default"]);
+    let bgp = &set["vrf"]["default"]["router"]["bgp"];
+    let underlay = &bgp["peer-group"]["underlay"]["address-family"]["ipv4-unicast"];
+    assert_eq!(underlay["policy"]["outbound"]["prefix-list"], "OWN_LOOPBACK");
+    assert!(underlay.get("redistribute").is_none());
+    let peers: Vec<_> = bgp["neighbor"].as_mapping().unwrap().keys().map(|name| name.as_str().unwrap()).collect();
+    assert_eq!(peers, ["p0_if", "p1_if"]);
+    assert!(set.get("bridge").is_none() && set.get("evpn").is_none() && set.get("nve").is_none());
+    // A DPU that never had a configuration has no underlay to keep.
+    let blank = printed(&["--isolated", "--only", "nvue"]);
+    assert!(!blank.contains("bgp") && blank.contains("pf0hpf_if"), "{blank}");
+}
+
+#[test]
+fn faults_name_the_field() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("response.json");
+    let text = fs::read_to_string(fixture("docs_example_etv.input.json")).unwrap();
+    for (from, to, fault) in [
+        (
+            "\"192.168.98.1/26\"",
+            "\"192.168.98.1/99\"",
+            "tenant_interfaces[0].gateway is \"192.168.98.1/99\", not an IPv4 prefix",
+        ),
+        ("\"192.168.96.36\"", "\"\"", "managed_host_config.loopback_ip is missing: it must be an IPv4 address"),
+        ("\"vlan_id\": 16", "\"vlan_id\": 4095", "tenant_interfaces[0].vlan_id is 4095, not a VLAN, 1 to 4094"),
+        (
+            "\"vpc_isolation_behavior\": 2",
+            "\"vpc_isolation_behavior\": 0",
+            "vpc_isolation_behavior is 0, neither OPEN (1) nor MUTUAL (2)",
+        ),
+        (
+            "\"network_virtualization_type\": 2",
+            "\"network_virtualization_type\": 6",
+            "network_virtualization_type is FLAT, which no DPU is configured for",
+        ),
+        (
+            "\"network_virtualization_type\": 2",
+            "\"network_virtualization_type\": 1",
+            "network_virtualization_type is 1, which this agent does not know",
+        ),
+        (
+            "\"V3-T1733950583707475\"",
+            "\"3\"",
+            "managed_host_config_version is \"3\", not a config version, V<number>-T<microseconds>",
+        ),
+    ] {
+        assert!(text.contains(from), "{from}");
+        fs::write(&path, text.replace(from, to)).unwrap();
+        let error = refused(&[path.to_str().unwrap()]);
+        assert!(error.contains(fault), "{error}");
+    }
+}
+
+/// The templates as shipped, in a directory, with one changed.
+fn changed(name: &str, from: &str, to: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    printed(&["--save-templates", dir.path().to_str().unwrap()]);
+    let path = dir.path().join(name);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains(from), "{name} has no {from}");
+    fs::write(path, text.replacen(from, to, 1)).unwrap();
+    dir
+}
+
+#[test]
+fn templates_of_a_directory_are_used_and_their_faults_are_located() {
+    let response = fixture("docs_example_etv.input.json");
+    let dir = changed("nvue/base.nv.j2", "source address = {{ loopback }}", "source address = 10.99.99.99");
+    let text = printed(&[&response, "--only", "nvue", "--templates", dir.path().to_str().unwrap()]);
+    assert!(text.contains("address: 10.99.99.99\n"), "{text}");
+
+    for (name, from, to, fault) in [
+        (
+            "nvue/base.nv.j2",
+            "autonomous-system = {{ asn }}",
+            "autonomous-system = {{ asnn }}",
+            "template nvue/base.nv.j2, line 28: undefined value: `asnn` is undefined",
+        ),
+        (
+            "nvue/etv.nv.j2",
+            "{{ port.svi }}]",
+            "{{ port.swi }}]",
+            "template nvue/etv.nv.j2, line 14: undefined value: `port.swi` is undefined",
+        ),
+        (
+            "nvue/etv.nv.j2",
+            "{% if port.vni %}",
+            "{% if port.vni",
+            "template nvue/etv.nv.j2, line 9: syntax error: unexpected identifier, expected end of block",
+        ),
+        (
+            "nvue/base.nv.j2",
+            "evpn enable = on",
+            "evpn enable = on\nevpn enable = off",
+            "template nvue/base.nv.j2, line 3: `evpn enable = off`: an earlier line says `on` here",
+        ),
+        (
+            "nvue/base.nv.j2",
+            "evpn enable = on",
+            "evpn enabled = on",
+            "what nvue/etv.nv.j2 renders to has faults: /evpn/enabled: no release of NVUE knows this key",
+        ),
+        (
+            "dhcp/kea-dhcp4.json.j2",
+            "\"authoritative\": true,",
+            "\"authoritative\": true",
+            "template dhcp/kea-dhcp4.json.j2: does not render to JSON: expected `,` or `}` at line 10 column 5",
+        ),
+    ] {
+        let dir = changed(name, from, to);
+        let error = refused(&[&response, "--templates", dir.path().to_str().unwrap()]);
+        assert!(error.contains(fault), "{fault}\n{error}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("nvue")).unwrap();
+    fs::write(dir.path().join("nvue/evt.nv.j2"), "").unwrap();
+    let error = refused(&[&response, "--templates", dir.path().to_str().unwrap()]);
+    assert!(error.contains("template nvue/evt.nv.j2: no template has this name; known are nvue/etv.nv.j2"), "{error}");
+}
