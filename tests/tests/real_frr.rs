@@ -171,6 +171,44 @@ fn needs_frr_strange_and_missing_peers_are_told_by_name() {
 }
 
 #[test]
+fn needs_frr_evpn_over_the_uplinks_is_watched_where_there_is_no_route_server() {
+    if missing(PARTS) {
+        return;
+    }
+    let site = Site::up();
+    site.shows("all sessions up", &[]);
+    site.controller.wants(ManagedHostNetworkConfigResponse {
+        managed_host_config_version: "V2-T1733950583707476".into(),
+        route_servers: Vec::new(),
+        ..response()
+    });
+    let critical: &[&str] = &[ALLOCATIONS, STATE_CHANGES];
+    let evpn = ["address-family l2vpn evpn", "neighbor p0_if activate", "neighbor p1_if activate"];
+    // The route server is a stranger now, and EVPN does not run where it should.
+    let alerts = [
+        ("BgpPeeringTor", "p0_if", critical),
+        ("BgpPeeringTor", "p1_if", critical),
+        ("UnexpectedBgpPeer", ROUTE_SERVER, critical),
+    ];
+    site.shows("no EVPN on the uplinks", &alerts);
+
+    site.fabric.configure_dpu(&[&format!("no neighbor {ROUTE_SERVER}")]);
+    site.fabric.configure_dpu(&evpn);
+    for tor in [0, 1] {
+        site.fabric.configure_tor(tor, &["address-family l2vpn evpn", "neighbor swp1 activate"]);
+    }
+    site.shows("EVPN on both uplinks", &[]);
+
+    let alert: &[(&str, &str, &[&str])] = &[("BgpPeeringTor", "p0_if", &[ALLOCATIONS])];
+    site.fabric.configure_tor(0, &["address-family l2vpn evpn", "no neighbor swp1 activate"]);
+    site.shows("ToR 0 drops the session to offer less", alert);
+    // Then IPv4 goes on over p0, and FRR calls the session established.
+    site.fabric.wait_for("ipv4Unicast", "p0_if", |state| state == "Established");
+    site.shows("no EVPN on ToR 0", alert);
+    assert_eq!(site.fabric.dpu.session("l2VpnEvpn", "p0_if"), "Established");
+}
+
+#[test]
 fn needs_frr_without_a_bgp_daemon_sessions_are_unknown() {
     if missing(PARTS) {
         return;

@@ -9,6 +9,8 @@ pub const ROUTE_SERVER: &str = "10.217.0.1";
 
 const DPU_AS: u32 = 4_259_912_557;
 const ROUTE_SERVER_AS: u32 = 11_415;
+/// Of the first ToR; the second has the next one.
+const TOR_AS: u32 = 65_001;
 /// Sessions come up in two to three seconds here; a busy machine takes longer.
 const CONVERGENCE: Duration = Duration::from_secs(40);
 
@@ -101,10 +103,15 @@ impl Fabric {
     /// # Panics
     /// If FRR refuses one.
     pub fn configure_dpu(&self, lines: &[&str]) {
-        let router = format!("router bgp {DPU_AS}");
-        let mut commands = vec!["configure terminal", &router];
-        commands.extend(lines);
-        self.dpu.vtysh(&commands);
+        self.dpu.configure(DPU_AS, lines);
+    }
+
+    /// Lines of configuration for the `router bgp` of ToR `index`.
+    ///
+    /// # Panics
+    /// If FRR refuses one.
+    pub fn configure_tor(&self, index: usize, lines: &[&str]) {
+        self.tors[index].configure(if index == 0 { TOR_AS } else { TOR_AS + 1 }, lines);
     }
 }
 
@@ -145,7 +152,7 @@ fn dpu() -> String {
 fn tor(index: u32) -> String {
     let server = format!("192.0.2.{}", index * 2 + 1);
     [
-        router(65_001 + index, &format!("10.0.0.{}", 10 + index)),
+        router(TOR_AS + index, &format!("10.0.0.{}", 10 + index)),
         neighbor("swp1", &["interface remote-as external"]),
         neighbor(&server, &[&format!("remote-as {ROUTE_SERVER_AS}")]),
         family(

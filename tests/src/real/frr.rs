@@ -95,6 +95,17 @@ impl Router {
         String::from_utf8_lossy(&done.stdout).into_owned()
     }
 
+    /// Adds lines to the router's `router bgp`.
+    ///
+    /// # Panics
+    /// If FRR refuses one.
+    pub fn configure(&self, number: u32, lines: &[&str]) {
+        let router = format!("router bgp {number}");
+        let mut commands = vec!["configure terminal", &router];
+        commands.extend(lines);
+        self.vtysh(&commands);
+    }
+
     /// State of a session as FRR says it, for example `Established`; `absent` if there is no such peer.
     ///
     /// # Panics
