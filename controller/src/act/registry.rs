@@ -1,6 +1,6 @@
 use super::{
     redfish::ResetType,
-    remote::{PowerSteps, Remote},
+    remote::{Asked, PowerSteps, Remote},
     rows::Rows,
 };
 
@@ -21,12 +21,16 @@ const fn rows(rows: Rows) -> Plan {
     Plan { remote: None, rows: Some(rows) }
 }
 
-const fn both(remote: Remote, rows: Rows) -> Plan {
-    Plan { remote: Some(remote), rows: Some(rows) }
+const fn hand_over(asked: Option<Asked>) -> Plan {
+    remote(Remote::HandOver(asked))
+}
+
+const fn hand_over_then_restart(asked: Option<Asked>) -> Plan {
+    remote(Remote::HandOverThenRestart(asked))
 }
 
 /// Every action that rules can name.
-const ACTIONS: [(&str, Plan); 60] = [
+const ACTIONS: &[(&str, Plan)] = &[
     ("redfish.force_restart", remote(Remote::Reset(ResetType::ForceRestart))),
     ("redfish.graceful_restart", remote(Remote::Reset(ResetType::GracefulRestart))),
     ("redfish.restart_dpu", remote(Remote::RestartDpus)),
@@ -39,39 +43,62 @@ const ACTIONS: [(&str, Plan); 60] = [
     ("redfish.power_off_bmc_reset_power_on", remote(Remote::Steps(PowerSteps::CycleWithBmc))),
     ("redfish.power_off_and_bmc_reset", remote(Remote::OffAndResetBmc)),
     ("redfish.bmc_reset", remote(Remote::ResetBmc)),
-    ("redfish.bmc_factory_reset", remote(Remote::FactoryResetBmc)),
+    ("redfish.bmc_factory_reset", remote(Remote::FactoryResetNextBmc)),
+    ("redfish.host_bmc_factory_reset", remote(Remote::FactoryResetBmc)),
     ("redfish.reset_for_component", remote(Remote::ResetForComponent)),
+    ("redfish.reset_uefi_settings", remote(Remote::ResetBios)),
     ("redfish.enable_secure_boot", remote(Remote::SecureBoot(true))),
     ("redfish.disable_secure_boot", remote(Remote::SecureBoot(false))),
     ("redfish.boot_once_uefi_http", remote(Remote::BootOnceUefiHttp)),
     ("redfish.set_boot_order", remote(Remote::BootOrder)),
     ("redfish.install_dpu_os", remote(Remote::InstallImage)),
     ("redfish.install_preingestion_dpu_os", remote(Remote::InstallImage)),
-    ("redfish.machine_setup", remote(Remote::HandOver(Some(("bmc.bios_setup", "yes"))))),
-    ("redfish.machine_setup_and_force_restart", remote(Remote::HandOverThenRestart(Some(("bmc.bios_setup", "yes"))))),
-    ("redfish.machine_setup_dpu", remote(Remote::HandOverThenRestart(Some(("dpu.bios_setup", "yes"))))),
-    ("redfish.enable_rshim", remote(Remote::HandOver(None))),
-    ("redfish.enable_ipmi_over_lan", remote(Remote::HandOver(None))),
-    ("redfish.set_uefi_password", remote(Remote::HandOver(None))),
-    ("redfish.disable_lockdown", remote(Remote::HandOver(Some(("bmc.lockdown", "disabled"))))),
-    ("redfish.enable_lockdown", remote(Remote::HandOver(Some(("bmc.lockdown", "enabled"))))),
-    (
-        "redfish.enable_lockdown_and_force_restart",
-        remote(Remote::HandOverThenRestart(Some(("bmc.lockdown", "enabled")))),
-    ),
-    ("redfish.boss_secure_erase", remote(Remote::HandOver(None))),
-    ("redfish.boss_create_volume", remote(Remote::HandOver(None))),
-    ("redfish.deconfigure_host", remote(Remote::HandOver(None))),
-    ("redfish.start_firmware_upload", remote(Remote::HandOver(None))),
-    ("script.start", remote(Remote::HandOver(None))),
-    ("dpf.register", remote(Remote::HandOver(None))),
-    ("dpf.reprovision", remote(Remote::HandOver(None))),
+    // Beyond standard Redfish: a service of the site does it.
+    ("redfish.machine_setup", hand_over(Some(Asked::word("bmc.bios_setup", "yes")))),
+    ("redfish.machine_setup_and_force_restart", hand_over_then_restart(Some(Asked::word("bmc.bios_setup", "yes")))),
+    ("redfish.machine_setup_dpu", hand_over_then_restart(Some(Asked::word("dpu.bios_setup", "yes")))),
+    ("redfish.enable_rshim", hand_over(None)),
+    ("redfish.enable_ipmi_over_lan", hand_over(None)),
+    ("redfish.set_uefi_password", hand_over(None)),
+    ("redfish.clear_uefi_password", hand_over(None)),
+    ("redfish.restore_bmc_credentials", hand_over(None)),
+    ("redfish.upload_platform_certificate", hand_over(Some(Asked::yes("dpu.platform_cert_present")))),
+    ("redfish.disable_lockdown", hand_over(Some(Asked::word("bmc.lockdown", "disabled")))),
+    ("redfish.enable_lockdown", hand_over(Some(Asked::word("bmc.lockdown", "enabled")))),
+    ("redfish.enable_lockdown_and_force_restart", hand_over_then_restart(Some(Asked::word("bmc.lockdown", "enabled")))),
+    ("redfish.boss_secure_erase", hand_over(None)),
+    ("redfish.boss_create_volume", hand_over(None)),
+    ("redfish.deconfigure_host", hand_over(None)),
+    ("redfish.start_firmware_upload", hand_over(None)),
+    ("script.start", hand_over(None)),
+    ("scout.start_upgrade", hand_over(None)),
+    ("nics.enable_astra", hand_over(Some(Asked::yes("host.astra_nics_enabled")))),
+    ("nics.use_tenant", hand_over(Some(Asked::yes("host.other_nics_synced")))),
+    ("nics.unlock", hand_over(Some(Asked::yes("host.supernics_unlocked")))),
+    ("dpf.register", hand_over(None)),
+    ("dpf.reprovision", hand_over(None)),
+    ("dpf.delete", hand_over(None)),
+    ("dpf.acknowledge_reboot", hand_over(None)),
+    ("attestation.start_spdm", hand_over(None)),
+    ("sku.find_match", hand_over(None)),
+    ("sku.generate", hand_over(None)),
+    ("credentials.rotate_bmc", hand_over(None)),
+    ("credentials.rotate_host_uefi", hand_over(None)),
+    ("credentials.rotate_dpu_uefi", hand_over(None)),
+    ("credentials.rotate_nic_lockdown", hand_over(None)),
+    ("suppress.site_explorer", hand_over(None)),
+    ("suppress.lift_site_explorer", hand_over(None)),
+    ("suppress.oob_dhcp", hand_over(None)),
+    ("suppress.bmc_dhcp", hand_over(None)),
     ("network.use_tenant", rows(Rows::UseTenantNetwork)),
     ("network.use_admin", rows(Rows::UseAdminNetwork)),
     ("network.promote_update", rows(Rows::PromoteUpdate)),
     ("network.release_old_resources", rows(Rows::ReleaseOldResources)),
     ("instance.release", rows(Rows::ReleaseInstance)),
-    ("instance.release_and_force_restart", both(Remote::Reset(ResetType::ForceRestart), Rows::ReleaseInstance)),
+    (
+        "instance.release_and_force_restart",
+        Plan { remote: Some(Remote::Reset(ResetType::ForceRestart)), rows: Some(Rows::ReleaseInstance) },
+    ),
     ("instance.clear_custom_ipxe", rows(Rows::ClearRequest("custom_ipxe"))),
     ("health.put_report", rows(Rows::PutReport)),
     ("health.remove_report", rows(Rows::RemoveReport)),
@@ -80,30 +107,28 @@ const ACTIONS: [(&str, Plan); 60] = [
     ("health.host_update_in_progress", rows(Rows::PutReport)),
     ("health.sku_report", rows(Rows::PutReport)),
     ("health.clear_sku_report", rows(Rows::RemoveReport)),
-    ("suppress.site_explorer", remote(Remote::HandOver(None))),
-    ("suppress.oob_dhcp", remote(Remote::HandOver(None))),
-    ("suppress.bmc_dhcp", remote(Remote::HandOver(None))),
     ("secrets.delete_device_credentials", rows(Rows::ForgetCredentials)),
     ("db.assign_sku", rows(Rows::Note("validation.sku_assigned"))),
     ("db.record_bios_password_set", rows(Rows::Note("host.bios_password_set"))),
+    ("db.forget_bios_password", rows(Rows::Forget("host.bios_password_set"))),
+    ("db.start_dpu_reprovision", rows(Rows::Note("dpu.reprovision_started"))),
+    ("db.clear_dpu_reprovision_request", rows(Rows::EndDpuReprovision)),
     ("db.clear_host_reprovision_request", rows(Rows::ClearRequest("host_reprovision"))),
-    ("db.clear_dpu_reprovision_request", rows(Rows::ClearRequest("dpu_reprovision"))),
     ("db.clear_decommission_request", rows(Rows::ClearRequest("decommission"))),
     ("db.clear_request", rows(Rows::ClearNamedRequest)),
+    // The decision to delete does it.
+    ("db.delete_host", Plan { remote: None, rows: None }),
 ];
 
-/// What the name stands for. `none` and `db.delete_host` stand for nothing that has to be done here.
+/// What the name stands for.
 pub(crate) fn plan(name: &str) -> Option<Plan> {
-    if matches!(name, "none" | "db.delete_host") {
-        return Some(Plan { remote: None, rows: None });
-    }
     ACTIONS.iter().find(|(known, _)| *known == name).map(|(_, plan)| *plan)
 }
 
 /// Every name that rules can use, in alphabetical order.
 #[must_use]
 pub fn action_names() -> Vec<&'static str> {
-    let mut names: Vec<&str> = ACTIONS.iter().map(|(name, _)| *name).chain(["db.delete_host"]).collect();
+    let mut names: Vec<&str> = ACTIONS.iter().map(|(name, _)| *name).collect();
     names.sort_unstable();
     names
 }

@@ -21,8 +21,12 @@ pub(crate) enum Remote {
     OffAndResetBmc,
     /// Restarts the BMC.
     ResetBmc,
-    /// Sets one BMC to factory settings: the host's first, then one DPU's after the other.
+    /// Sets the BMC to factory settings.
     FactoryResetBmc,
+    /// Sets the next of all BMCs to factory settings: the host's first, then one DPU's after the other.
+    FactoryResetNextBmc,
+    /// Sets BIOS settings back.
+    ResetBios,
     /// The reset that new firmware of a component needs.
     ResetForComponent,
     /// Secure boot on or off.
@@ -35,13 +39,28 @@ pub(crate) enum Remote {
     InstallImage,
     /// Work beyond standard Redfish, handed over to a service of the site: it sees the journal and reports facts. Until
     /// it does, the fact is taken to be as asked.
-    HandOver(Asked),
+    HandOver(Option<Asked>),
     /// As before, and then the machine is restarted.
-    HandOverThenRestart(Asked),
+    HandOverThenRestart(Option<Asked>),
 }
 
-/// The fact that an action is to bring about, and its value; none if no fact tells.
-pub(crate) type Asked = Option<(&'static str, &'static str)>;
+/// The fact that an action is to bring about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Asked {
+    fact: &'static str,
+    /// None for a fact that is to be true.
+    word: Option<&'static str>,
+}
+
+impl Asked {
+    pub(crate) const fn word(fact: &'static str, word: &'static str) -> Self {
+        Self { fact, word: Some(word) }
+    }
+
+    pub(crate) const fn yes(fact: &'static str) -> Self {
+        Self { fact, word: None }
+    }
+}
 
 /// Sequences of power commands that take one command an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,7 +178,15 @@ impl Remote {
                 bmc.reset_bmc(target.bmc).await?;
                 vec![Found::new(target.id, "requested.bmc_reset", true)]
             }
-            Self::FactoryResetBmc => factory_reset(bmc, record).await?,
+            Self::FactoryResetBmc => {
+                bmc.factory_reset_bmc(target.bmc).await?;
+                vec![Found::new(target.id, "requested.bmc_reset", true)]
+            }
+            Self::FactoryResetNextBmc => factory_reset(bmc, record).await?,
+            Self::ResetBios => {
+                bmc.reset_bios(target.bmc).await?;
+                Vec::new()
+            }
             Self::ResetForComponent => {
                 if text(action, "component").is_ok_and(|component| component == "bmc") {
                     bmc.reset_bmc(target.bmc).await?;
@@ -239,8 +266,9 @@ impl PowerSteps {
     }
 }
 
-fn as_asked(target: &Target<'_>, asked: Asked) -> Vec<Found> {
-    asked.map(|(fact, value)| Found::new(target.id, fact, value)).into_iter().collect()
+fn as_asked(target: &Target<'_>, asked: Option<Asked>) -> Vec<Found> {
+    let found = |asked: Asked| Found::new(target.id, asked.fact, asked.word.map_or(Value::Bool(true), Value::from));
+    asked.map(found).into_iter().collect()
 }
 
 /// The host's BMC first, then one DPU's an evaluation; those that are done are remembered.

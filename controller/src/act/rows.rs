@@ -32,6 +32,10 @@ pub(crate) enum Rows {
     ClearNamedRequest,
     /// A fact is true from now on.
     Note(&'static str),
+    /// A fact is not known any more.
+    Forget(&'static str),
+    /// The reprovisioning of DPUs is over.
+    EndDpuReprovision,
     /// User names and passwords of the host's BMCs are forgotten.
     ForgetCredentials,
 }
@@ -82,7 +86,22 @@ impl Rows {
             Self::ClearNamedRequest => drop(tx.remove_request(&host.id, remote::text(action, "kind")?).await?),
             Self::Note(fact) => {
                 let finding = Finding { name: fact.to_owned(), value: Value::Bool(true), at: now };
-                tx.put_finding(&host.id, &finding).await?;
+                for machine in journal::machines(record, action) {
+                    tx.put_finding(&machine, &finding).await?;
+                }
+            }
+            Self::Forget(fact) => {
+                for machine in journal::machines(record, action) {
+                    tx.remove_finding(&machine, fact).await?;
+                }
+            }
+            Self::EndDpuReprovision => {
+                for kind in ["dpu_reprovision", "dpu_reprovision_restart"] {
+                    tx.remove_request(&host.id, kind).await?;
+                }
+                for dpu in &record.dpus {
+                    tx.remove_finding(&dpu.id, "dpu.reprovision_started").await?;
+                }
             }
             Self::ForgetCredentials => drop(tx.add_host(&without_credentials(record), now).await?),
         }

@@ -148,7 +148,7 @@ impl Worker {
         if last.pack_hash != rules.hash() || last.due.is_some_and(|due| due <= now) {
             return None;
         }
-        let same = Snapshot { now: last.snapshot.now, ..snapshot.clone() } == last.snapshot;
+        let same = rules.sees_no_change(&last.snapshot, snapshot);
         same.then(|| last.due.map(|due| due.saturating_duration_since(now)))
     }
 

@@ -4,8 +4,8 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use controller::{
-    DirtyHosts, ForgeService, Moment, ProtocolJudge, ReconcileFigures, ReconcileSettings, Reconciler, Redfish,
-    RedfishSettings, RulePacks, SiteService, add_hosts, network,
+    DirtyHosts, ForgeService, Judge, Moment, ReconcileFigures, ReconcileSettings, Reconciler, Redfish, RedfishSettings,
+    RulePacks, SiteService, add_hosts, network,
     store::{self, HostRecord, NewDpu, NewHost, Store},
 };
 use proto::{
@@ -88,8 +88,8 @@ impl TestSite {
         };
         let packs = RulePacks::open(store.clone(), dirty.clone(), rules::Site::default(), options, Some(rules));
         let packs = Arc::new(packs.await.unwrap());
-        let forge =
-            ForgeService::new(store.clone(), Some(Arc::clone(&network)), Arc::new(ProtocolJudge), dirty.clone());
+        let judge = Judge::new(Arc::clone(packs.rules()), rules::Site::default());
+        let forge = ForgeService::new(store.clone(), Some(Arc::clone(&network)), judge, dirty.clone());
         let site = SiteService::new(
             store.clone(),
             Some(Arc::clone(&network)),
@@ -119,8 +119,8 @@ impl TestSite {
         };
         let packs = RulePacks::open(store.clone(), dirty.clone(), rules::Site::default(), options, None).await.unwrap();
         let packs = Arc::new(packs);
-        let forge =
-            ForgeService::new(store.clone(), Some(Arc::clone(&network)), Arc::new(ProtocolJudge), dirty.clone());
+        let judge = Judge::new(Arc::clone(packs.rules()), rules::Site::default());
+        let forge = ForgeService::new(store.clone(), Some(Arc::clone(&network)), judge, dirty.clone());
         let site = SiteService::new(
             store.clone(),
             Some(Arc::clone(&network)),

@@ -273,6 +273,12 @@ impl Bmc for Redfish {
         call.patch(&path, &json!({ "SecureBootEnable": enabled })).await.map(drop)
     }
 
+    async fn reset_bios(&self, bmc: &store::Bmc) -> Result<(), BmcError> {
+        let call = self.call(bmc, "setting BIOS settings back")?;
+        let path = format!("{}/Bios", call.system_path().await?);
+        call.action(&path, "Bios.ResetBios", &json!({})).await
+    }
+
     async fn set_boot_order(&self, bmc: &store::Bmc, order: &[String]) -> Result<(), BmcError> {
         let call = self.call(bmc, "setting the boot order")?;
         call.patch(&call.system_path().await?, &json!({ "Boot": { "BootOrder": order } })).await.map(drop)

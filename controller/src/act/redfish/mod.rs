@@ -37,6 +37,9 @@ pub trait Bmc: Send + Sync {
     /// Turns UEFI secure boot on or off, from the next boot on.
     async fn set_secure_boot(&self, bmc: &store::Bmc, enabled: bool) -> Result<(), BmcError>;
 
+    /// Sets BIOS settings back to their defaults, from the next boot on.
+    async fn reset_bios(&self, bmc: &store::Bmc) -> Result<(), BmcError>;
+
     /// Puts boot options, by their Redfish reference, in this order.
     async fn set_boot_order(&self, bmc: &store::Bmc, order: &[String]) -> Result<(), BmcError>;
 

@@ -95,6 +95,7 @@ impl SiteService {
             at: time(Some(line.at)),
             pack_hash: line.pack_hash,
             reason: line.reason,
+            snapshot: line.snapshot.filter(|_| request.with_snapshots).unwrap_or_default(),
         });
         Ok(site::HostHistory { transitions: transitions.collect() })
     }

@@ -44,6 +44,9 @@ pub(crate) enum Verb {
         /// At most this many
         #[arg(long, default_value_t = 50)]
         limit: u32,
+        /// Also gives what the rules saw, for `sitectl rules replay`; with --output json
+        #[arg(long)]
+        snapshots: bool,
     },
     /// Asks for a change of the host's life, e.g. `decommission`; the rules decide if and when
     Request {
@@ -126,8 +129,8 @@ pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) 
             let answer = site.explain_host(HostRef { host }).await.map_err(failure)?.into_inner();
             format.answer(&answer, |answer| explain::text(answer, SystemTime::now()))
         }
-        Verb::History { host, limit } => {
-            let request = HostHistoryRequest { host, limit };
+        Verb::History { host, limit, snapshots } => {
+            let request = HostHistoryRequest { host, limit, with_snapshots: snapshots };
             format.answer(&site.get_host_history(request).await.map_err(failure)?.into_inner(), history)
         }
         Verb::Request { host, kind, withdraw, arguments } => {

@@ -142,6 +142,11 @@ mod tests {
             "rules apply rules/managed_host --yes --force",
             "rules rollback 3fa2 --dry-run",
             "rules history",
+            "rules graph --top Assigned --draw svg --live",
+            "rules diff old new",
+            "rules replay --from history.json",
+            "rules fmt --check",
+            "host history host-1 --snapshots --output json",
         ] {
             let words = std::iter::once("sitectl").chain(line.split(' '));
             assert!(Cli::try_parse_from(words).is_ok(), "{line}");

@@ -2,7 +2,10 @@
 //! without one.
 
 mod check;
+mod compare;
 mod explain;
+mod fmt;
+mod graph;
 mod in_force;
 
 use std::path::PathBuf;
@@ -32,6 +35,14 @@ pub(crate) enum Verb {
     Explain(explain::Explain),
     /// Prints a snapshot to start from
     SnapshotExample(explain::Example),
+    /// States and transitions as a drawing
+    Graph(graph::Graph),
+    /// What changed from one pack to another: states, arms, gates, limits
+    Diff(compare::Diff),
+    /// What the rules would have decided over a recorded history
+    Replay(compare::Replay),
+    /// Lays the files of a pack out
+    Fmt(fmt::Fmt),
     /// Tries a pack on the live site and puts it in force
     Apply(in_force::Apply),
     /// Puts an earlier pack in force again
@@ -67,6 +78,10 @@ pub(crate) async fn run(verb: Verb, controller: &ControllerArgs, format: Format)
         Verb::Facts { part } => facts(&part, format),
         Verb::Explain(explain) => explain.run(format),
         Verb::SnapshotExample(example) => example.run(format),
+        Verb::Graph(graph) => graph.run(controller, format).await,
+        Verb::Diff(diff) => diff.run(format),
+        Verb::Replay(replay) => replay.run(format),
+        Verb::Fmt(fmt) => fmt.run(format),
         Verb::Apply(apply) => apply.run(controller.connect().await?, format).await,
         Verb::Rollback(rollback) => rollback.run(controller.connect().await?, format).await,
         Verb::History => in_force::history(controller.connect().await?, format).await,
