@@ -14,6 +14,7 @@ use rhai::AST;
 
 use crate::{
     check,
+    decide::test::Test,
     declare::{Block, BlockKind, Declarations, SlaDecl, StateDecl, Use, VerbDecl},
     fault::{Faults, Place},
     guard::{
@@ -88,6 +89,7 @@ pub(crate) fn build(input: Input, options: &LoadOptions, faults: &mut Faults) ->
         states: Vec::new(),
         by_path: builder.names.states.iter().map(|(path, number)| (path.clone(), *number)).collect(),
         arms: Vec::new(),
+        tests: Vec::new(),
         gates,
         reports,
         counters,
@@ -100,6 +102,7 @@ pub(crate) fn build(input: Input, options: &LoadOptions, faults: &mut Faults) ->
     builder.unused_steps(&declarations.blocks);
     let any = builder.any_rules(&declarations.blocks, &mut rules);
     builder.states(&declarations.blocks, &any, &mut rules);
+    rules.tests = rules.arms.iter().map(Test::of).collect();
     collect_reads(&mut rules);
     if !incomplete {
         check::check(&rules, &any, &mut found);

@@ -5,14 +5,15 @@
 
 mod dpus;
 mod outcome;
+pub(crate) mod test;
 
 use std::sync::Arc;
 
 use crate::{
     decision::{Action, Decision, Fault, FaultKind},
-    declare::{Selection, Wanted},
+    declare::Selection,
     guard::{Env, Shared, predicate::GuardError},
-    ruleset::{Arm, RuleSet, State, Verb},
+    ruleset::{Arm, RuleSet, State},
     snapshot::{Dpu, Snapshot},
     trace::{ArmResult, Decided, Step, Trace},
 };
@@ -52,7 +53,7 @@ impl RuleSet {
     /// What the rules want done with a host. Pure: the same snapshot gives the same decision.
     #[must_use]
     pub fn decide(&self, snapshot: &Snapshot) -> Decided {
-        let mut trace = Trace { steps: Vec::with_capacity(8) };
+        let mut trace = Trace { steps: Vec::with_capacity(24) };
         let decision = self.decide_with(snapshot, &mut trace);
         Decided { decision, trace }
     }
@@ -81,8 +82,8 @@ impl RuleSet {
     /// Reads arms until one decides.
     fn run<'r>(&'r self, arms: &[usize], env: &Env<'_>, dpu: Option<usize>, tracer: &mut impl Tracer) -> Outcome<'r> {
         for number in arms {
-            let Some(arm) = self.arms.get(*number) else { continue };
-            match applies(arm, env, dpu.is_some()) {
+            let (Some(arm), Some(test)) = (self.arms.get(*number), self.tests.get(*number)) else { continue };
+            match test.applies(arm, env, dpu.is_some()) {
                 Ok(true) => {}
                 Ok(false) => {
                     tracer.step(*number, dpu, ArmResult::Skipped);
@@ -93,9 +94,16 @@ impl RuleSet {
                     return Outcome::Failed(error, arm, None);
                 }
             }
-            let Verb::Pass { gate, .. } = arm.verb else {
-                tracer.step(*number, dpu, if is_stay(&arm.verb) { ArmResult::Blocked } else { ArmResult::Taken });
-                return Outcome::Arm(arm);
+            let gate = match test.outcome {
+                test::Outcome::Gate(gate) => gate,
+                test::Outcome::Stays => {
+                    tracer.step(*number, dpu, ArmResult::Blocked);
+                    return Outcome::Arm(arm);
+                }
+                test::Outcome::Moves => {
+                    tracer.step(*number, dpu, ArmResult::Taken);
+                    return Outcome::Arm(arm);
+                }
             };
             match self.gates.get(gate).map(|gate| gate.guard.holds(env)) {
                 Some(Ok(true)) | None => tracer.step(*number, dpu, ArmResult::Passed),
@@ -124,33 +132,6 @@ impl RuleSet {
             }
         });
         flips.min()
-    }
-}
-
-fn is_stay(verb: &Verb) -> bool {
-    matches!(verb, Verb::Wait(_) | Verb::Fail(_))
-}
-
-/// The arm's conditions hold, and some DPU fits if the arm chooses DPUs.
-fn applies(arm: &Arm, env: &Env<'_>, dpu_bound: bool) -> Result<bool, GuardError> {
-    for (guard, wanted) in &arm.conditions {
-        if guard.of_dpu && !dpu_bound {
-            return Ok(false);
-        }
-        if guard.holds(env)? != (*wanted == Wanted::Yes) {
-            return Ok(false);
-        }
-    }
-    match &arm.select {
-        None => Ok(true),
-        Some((guard, _)) => {
-            for dpu in &env.host.dpus {
-                if guard.holds(&env.with(0, dpu))? {
-                    return Ok(true);
-                }
-            }
-            Ok(false)
-        }
     }
 }
 

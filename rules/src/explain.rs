@@ -138,6 +138,6 @@ impl RuleSet {
         let conditions = arm.conditions.iter().map(|(guard, _)| guard);
         let guards = conditions.chain(self.gate_of(arm));
         let error = guards.filter_map(|guard| guard.holds(&env).err().map(|error| (guard, error))).next();
-        error.map(|(guard, error)| format!("{}: {error}", guard.place))
+        error.map(|(guard, error)| format!("{}: {}", guard.place, guard.error(&env, error)))
     }
 }

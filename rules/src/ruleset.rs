@@ -6,6 +6,7 @@ use std::{
 };
 
 use crate::{
+    decide::test::Test,
     decision::Action,
     declare::{Selection, Signature, Wanted},
     fault::Place,
@@ -23,6 +24,8 @@ pub struct RuleSet {
     pub(crate) states: Vec<State>,
     pub(crate) by_path: HashMap<Arc<str>, usize, ahash::RandomState>,
     pub(crate) arms: Vec<Arm>,
+    /// The tests of the arms, by the same numbers.
+    pub(crate) tests: Vec<Test>,
     pub(crate) gates: Vec<Gate>,
     pub(crate) reports: Arc<Reports>,
     pub(crate) counters: Vec<Kept>,

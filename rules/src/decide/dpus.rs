@@ -109,7 +109,7 @@ impl RuleSet {
                     Ok(actions) => actions,
                     Err(error) => return Own::Fault(self.failed(&error, arm, None, own, env)),
                 };
-                let counted = (!arm.counts.is_empty()).then(|| outcome::counted(&dpu.counters, &arm.counts));
+                let counted = (!arm.counts.is_empty()).then(|| outcome::counted(dpu.counters.clone(), &arm.counts));
                 match &arm.verb {
                     Verb::Go(to) => {
                         let Some(to) = self.states.get(*to).map(|to| &to.path) else {
@@ -121,8 +121,8 @@ impl RuleSet {
                             to: Some(to.clone()),
                             reason: None,
                             actions,
-                            counters: Some(outcome::counted(&counters, &arm.counts)),
-                            notes: Some(outcome::noted(&notes, &arm.notes)),
+                            counters: Some(outcome::counted(counters, &arm.counts)),
+                            notes: Some(outcome::noted(notes, &arm.notes)),
                             ..stay("".into())
                         })
                     }

@@ -6,7 +6,7 @@ use super::{Outcome, actions};
 use crate::{
     decision::{Decision, Delete, DpuStep, FailureChange, Fault, FaultKind, Go, Wait},
     guard::{Env, predicate::GuardError},
-    ruleset::{Arm, Kept, RuleSet, State, Verb},
+    ruleset::{Arm, Gate, Kept, RuleSet, State, Verb},
     snapshot::Snapshot,
     state_path::StatePath,
 };
@@ -28,7 +28,7 @@ impl RuleSet {
         Ok(match &arm.verb {
             Verb::Go(to) | Verb::HostGo(to) => Decision::Go(self.go(arm, *to, actions, env, None)?),
             Verb::Wait(reason) => {
-                let counters = (!arm.counts.is_empty()).then(|| counted(&env.host.state.counters, &arm.counts));
+                let counters = (!arm.counts.is_empty()).then(|| counted(env.host.state.counters.clone(), &arm.counts));
                 Decision::Wait(Wait { actions, counters, ..self.wait(reason.clone(), state, env) })
             }
             Verb::Fail(reason) => Decision::Error(Fault {
@@ -61,8 +61,8 @@ impl RuleSet {
             notes: BTreeMap::new(),
             failure: failure(arm, cause_of),
         };
-        go.counters = counted(&kept(&host.state.counters, &self.counters, &go.to), &arm.counts);
-        go.notes = noted(&kept(&host.state.notes, &self.notes, &go.to), &arm.notes);
+        go.counters = counted(kept(&host.state.counters, &self.counters, &go.to), &arm.counts);
+        go.notes = noted(kept(&host.state.notes, &self.notes, &go.to), &arm.notes);
         if target.is_some_and(|state| state.of_dpu) {
             go.dpus = self.enter_all(arm, &go.to, env).map_err(|error| (error, arm))?;
             if let Some(least) = self.least_advanced(host, &go.dpus) {
@@ -140,11 +140,29 @@ impl RuleSet {
         let gate = gate.and_then(|gate| self.gates.get(gate));
         let at = gate.map_or(&arm.place, |gate| &gate.place);
         Decision::Error(Fault {
-            reason: Arc::from(format!("the guard at {at} failed on host {}: {error}", env.host.id)),
+            reason: Arc::from(format!(
+                "the guard at {at} failed on host {}: {}",
+                env.host.id,
+                self.words(*error, arm, gate, env)
+            )),
             gate: gate.map(|gate| gate.name.clone()),
             kind: FaultKind::Guard,
             recheck_after: self.recheck_after(state, env),
         })
+    }
+}
+
+impl RuleSet {
+    /// Why a guard of an arm, or of its gate, has no answer.
+    fn words(&self, error: GuardError, arm: &Arm, gate: Option<&Gate>, env: &Env<'_>) -> String {
+        match gate {
+            Some(gate) => gate.guard.error(env, error),
+            None => {
+                let conditions = arm.conditions.iter().map(|(guard, _)| guard);
+                let mut failing = conditions.filter(|guard| guard.holds(env).is_err());
+                failing.next().map_or_else(|| error.to_string(), |guard| guard.error(env, error))
+            }
+        }
     }
 }
 
@@ -158,6 +176,9 @@ pub(super) fn failure(arm: &Arm, dpu: Option<&str>) -> FailureChange {
 
 /// The values that survive a move to a state.
 pub(super) fn kept<T: Clone>(values: &BTreeMap<String, T>, rules: &[Kept], to: &StatePath) -> BTreeMap<String, T> {
+    if values.is_empty() {
+        return BTreeMap::new();
+    }
     values
         .iter()
         .filter(|(name, _)| {
@@ -167,8 +188,7 @@ pub(super) fn kept<T: Clone>(values: &BTreeMap<String, T>, rules: &[Kept], to: &
         .collect()
 }
 
-pub(super) fn counted(counters: &BTreeMap<String, i64>, counts: &[Arc<str>]) -> BTreeMap<String, i64> {
-    let mut counters = counters.clone();
+pub(super) fn counted(mut counters: BTreeMap<String, i64>, counts: &[Arc<str>]) -> BTreeMap<String, i64> {
     for counter in counts {
         let value = counters.entry(counter.to_string()).or_default();
         *value = value.saturating_add(1);
@@ -176,8 +196,7 @@ pub(super) fn counted(counters: &BTreeMap<String, i64>, counts: &[Arc<str>]) -> 
     counters
 }
 
-pub(super) fn noted(notes: &BTreeMap<String, String>, add: &[(Arc<str>, String)]) -> BTreeMap<String, String> {
-    let mut notes = notes.clone();
+pub(super) fn noted(mut notes: BTreeMap<String, String>, add: &[(Arc<str>, String)]) -> BTreeMap<String, String> {
     for (note, value) in add {
         if value.is_empty() {
             notes.remove(&**note);

@@ -76,7 +76,12 @@ impl Blame {
     fn bool(&mut self, expr: &BoolExpr, env: &Env<'_>) {
         match expr {
             BoolExpr::Const(_) => {}
-            BoolExpr::Fact(fact) | BoolExpr::Known(fact) | BoolExpr::NoTexts(fact) => self.fact(fact, env),
+            BoolExpr::Fact(fact)
+            | BoolExpr::Field(fact, _)
+            | BoolExpr::FieldIs(fact, ..)
+            | BoolExpr::Known(fact)
+            | BoolExpr::NoTexts(fact) => self.fact(fact, env),
+            BoolExpr::SameVersion(sides) => sides.iter().for_each(|(fact, _)| self.fact(fact, env)),
             BoolExpr::Not(inner) => self.bool(inner, env),
             BoolExpr::And(parts) => self.several(parts.iter().map(|part| (part, *env)), false),
             BoolExpr::Or(parts) => self.several(parts.iter().map(|part| (part, *env)), true),
@@ -140,7 +145,7 @@ impl Blame {
     fn int(&mut self, expr: &IntExpr, env: &Env<'_>) {
         match expr {
             IntExpr::Const(_) => {}
-            IntExpr::Fact(fact) | IntExpr::Texts(fact) => self.fact(fact, env),
+            IntExpr::Fact(fact) | IntExpr::Field(fact, _) | IntExpr::Texts(fact) => self.fact(fact, env),
             IntExpr::FactOr(fact, default) => {
                 self.fact(fact, env);
                 self.int(default, env);

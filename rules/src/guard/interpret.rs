@@ -36,36 +36,44 @@ impl std::fmt::Debug for Script {
 
 impl Script {
     pub(crate) fn ask(&self, env: &Env<'_>, of_dpu: bool) -> Answer<bool> {
-        let answer = self.call(env, of_dpu)?;
-        answer.as_bool().map_err(|kind| {
-            GuardError::Script(format!("the guard answered with {kind}, not with true or false").into())
-        })
+        let answer = self.call(env, of_dpu).map_err(|error| kind(&error))?;
+        answer.as_bool().map_err(|_| GuardError::Script)
     }
 
     pub(crate) fn number(&self, env: &Env<'_>) -> Answer<i64> {
-        let answer = self.call(env, false)?;
-        answer.as_int().map_err(|kind| GuardError::Script(format!("expected a number, found {kind}").into()))
+        let answer = self.call(env, false).map_err(|error| kind(&error))?;
+        answer.as_int().map_err(|_| GuardError::Script)
     }
 
-    fn call(&self, env: &Env<'_>, of_dpu: bool) -> Answer<Dynamic> {
+    /// What is wrong with the answer, in words.
+    pub(crate) fn error(&self, env: &Env<'_>, of_dpu: bool) -> Option<String> {
+        match self.call(env, of_dpu) {
+            Ok(answer) => answer.as_bool().err().map(|kind| format!("the answer is {kind}, not true or false")),
+            Err(error) => match kind(&error) {
+                GuardError::Script => Some(error.unwrap_inner().to_string()),
+                plain => Some(plain.to_string()),
+            },
+        }
+    }
+
+    fn call(&self, env: &Env<'_>, of_dpu: bool) -> Result<Dynamic, Box<EvalAltResult>> {
         let host = env.shared();
         let engine = &self.interpreter.engine;
-        let called = if of_dpu {
+        if of_dpu {
             let index = env.host.dpus.iter().position(|dpu| std::ptr::eq(dpu, env.dpus[0])).unwrap_or(0);
             let dpu = DpuValue { host: host.clone(), index };
             self.closure.call::<Dynamic>(engine, &self.ast, (HostValue(host.clone()), dpu))
         } else {
             self.closure.call::<Dynamic>(engine, &self.ast, (HostValue(host.clone()),))
-        };
-        called.map_err(|error| fault(&error))
+        }
     }
 }
 
-fn fault(error: &EvalAltResult) -> GuardError {
+fn kind(error: &EvalAltResult) -> GuardError {
     match error.unwrap_inner() {
         EvalAltResult::ErrorArithmetic(text, _) if text.contains("zero") => GuardError::DivisionByZero,
         EvalAltResult::ErrorArithmetic(..) => GuardError::Overflow,
-        inner => GuardError::Script(inner.to_string().into()),
+        _ => GuardError::Script,
     }
 }
 

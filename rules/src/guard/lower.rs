@@ -399,11 +399,11 @@ impl<'a> Lowerer<'a> {
             (Lowered::Text(left, words), Lowered::Text(right, other)) => {
                 self.check_word(&right, &words, right_at);
                 self.check_word(&left, &other, left_at);
-                Lowered::Bool(BoolExpr::TextEqual(Box::new([left, right])))
+                Lowered::Bool(BoolExpr::text_equal(left, right))
             }
             (left, right) => match (maybe(&left), maybe(&right)) {
                 (Some((kind, left_side)), Some((other, right_side))) if kind == other => {
-                    Lowered::Bool(BoolExpr::MaybeEqual(Box::new([left_side, right_side])))
+                    Lowered::Bool(BoolExpr::maybe_equal(left_side, right_side))
                 }
                 _ => {
                     let place = self.place(position);

@@ -105,8 +105,8 @@ impl Lowerer<'_> {
             return if fact.kind == FactType::Version { Lowered::Version(at) } else { Lowered::Maybe(at) };
         }
         match fact.kind {
-            FactType::Bool => Lowered::Bool(BoolExpr::Fact(at)),
-            FactType::Int | FactType::Seconds | FactType::Age => Lowered::Int(IntExpr::Fact(at)),
+            FactType::Bool => Lowered::Bool(BoolExpr::fact(at)),
+            FactType::Int | FactType::Seconds | FactType::Age => Lowered::Int(IntExpr::fact(at)),
             FactType::Text | FactType::Word(_) => Lowered::Text(TextExpr::Fact(at), self.words(fact)),
             FactType::Version => Lowered::Version(at),
             FactType::Texts => Lowered::Texts(at),
@@ -152,7 +152,7 @@ impl Lowerer<'_> {
                 self.contains(list, item, position)
             }
             (Lowered::Text(text, _), "is_empty", None) => {
-                Lowered::Bool(BoolExpr::TextEqual(Box::new([text, TextExpr::Const("".into())])))
+                Lowered::Bool(BoolExpr::text_equal(text, TextExpr::Const("".into())))
             }
             (Lowered::Text(text, words), "within", Some(prefix)) => {
                 let Some(prefix) = self.literal(prefix, "a state path", position) else { return Ok(Lowered::Faulty) };

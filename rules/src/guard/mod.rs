@@ -21,7 +21,7 @@ use crate::{
 };
 use interpret::Script;
 use lower::NotNative;
-use predicate::{Answer, BoolExpr, IntExpr, Owner};
+use predicate::{Answer, BoolExpr, GuardError, IntExpr, Owner};
 use reads::Reads;
 
 /// A question about a host, or about a host and one of its DPUs.
@@ -59,6 +59,16 @@ impl Guard {
             Body::Native(expr) => expr.eval(env),
             Body::Script(_) => self.script.ask(env, self.of_dpu),
         }
+    }
+
+    /// Why the guard has no answer, in words.
+    pub(crate) fn error(&self, env: &Env<'_>, error: GuardError) -> String {
+        let own = match &self.body {
+            Body::Script(_) => self.script.error(env, self.of_dpu),
+            Body::Native(_) if error == GuardError::Script => env.reports.script_error(&self.reads.reports, env),
+            Body::Native(_) => None,
+        };
+        own.unwrap_or_else(|| error.to_string())
     }
 
     /// What keeps the guard with the interpreter, none if it is native.

@@ -2,18 +2,22 @@
 
 use std::sync::Arc;
 
+use proto::ConfigVersion;
+
 use super::Env;
-use crate::snapshot::{ActionRecord, ActionStatus, Fact, Value};
+use crate::snapshot::{ActionRecord, ActionStatus, Fact, Field, Typed, Value};
 
 /// Why a guard has no answer. Its gate counts as closed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+///
+/// As small as an answer: what a script said is asked for again, by [`super::Guard::error`], where somebody reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum GuardError {
     #[error("a number left the range of 64 bits")]
     Overflow,
     #[error("division by zero")]
     DivisionByZero,
-    #[error("{0}")]
-    Script(Box<str>),
+    #[error("the interpreter stopped")]
+    Script,
 }
 
 pub(crate) type Answer<T> = Result<T, GuardError>;
@@ -47,6 +51,8 @@ pub(crate) enum Owner {
 pub(crate) enum BoolExpr {
     Const(bool),
     Fact(FactRef),
+    /// A fact that is a field.
+    Field(FactRef, Field<bool>),
     Known(FactRef),
     Not(Box<BoolExpr>),
     And(Box<[BoolExpr]>),
@@ -55,8 +61,12 @@ pub(crate) enum BoolExpr {
     Same(Box<[BoolExpr; 2]>),
     Compare(Compare, Box<[IntExpr; 2]>),
     TextEqual(Box<[TextExpr; 2]>),
+    /// A fact that is a field has this text.
+    FieldIs(FactRef, Field<String>, Arc<str>),
     /// Absent equals nothing, not even absent.
     MaybeEqual(Box<[MaybeExpr; 2]>),
+    /// The same for two facts that are fields.
+    SameVersion(Box<[(FactRef, Field<Option<ConfigVersion>>); 2]>),
     OneOf(Box<TextExpr>, Box<[Arc<str>]>),
     OneOfInts(Box<IntExpr>, Box<[i64]>),
     Contains(FactRef, Box<TextExpr>),
@@ -86,6 +96,8 @@ pub(crate) enum Compare {
 pub(crate) enum IntExpr {
     Const(i64),
     Fact(FactRef),
+    /// A fact that is a field.
+    Field(FactRef, Field<i64>),
     FactOr(FactRef, Box<IntExpr>),
     Add(Box<[IntExpr; 2]>),
     Subtract(Box<[IntExpr; 2]>),
@@ -137,10 +149,43 @@ pub(crate) enum Query {
 }
 
 impl BoolExpr {
+    /// A fact that is true or false.
+    pub(crate) fn fact(at: FactRef) -> Self {
+        match (at.fact.typed)() {
+            Typed::Bool(field) => Self::Field(at, field),
+            _ => Self::Fact(at),
+        }
+    }
+
+    /// Two texts are equal.
+    pub(crate) fn text_equal(left: TextExpr, right: TextExpr) -> Self {
+        match (left, right) {
+            (TextExpr::Fact(fact), TextExpr::Const(text)) | (TextExpr::Const(text), TextExpr::Fact(fact)) => {
+                match (fact.fact.typed)() {
+                    Typed::Text(field) => Self::FieldIs(fact, field, text),
+                    _ => Self::TextEqual(Box::new([TextExpr::Fact(fact), TextExpr::Const(text)])),
+                }
+            }
+            (left, right) => Self::TextEqual(Box::new([left, right])),
+        }
+    }
+
+    /// Two values that can be absent are equal.
+    pub(crate) fn maybe_equal(left: MaybeExpr, right: MaybeExpr) -> Self {
+        if let (MaybeExpr::Fact(left), MaybeExpr::Fact(right)) = (&left, &right)
+            && let (Typed::Version(left_field), Typed::Version(right_field)) =
+                ((left.fact.typed)(), (right.fact.typed)())
+        {
+            return Self::SameVersion(Box::new([(*left, left_field), (*right, right_field)]));
+        }
+        Self::MaybeEqual(Box::new([left, right]))
+    }
+
     pub(crate) fn eval(&self, env: &Env<'_>) -> Answer<bool> {
         Ok(match self {
             Self::Const(value) => *value,
             Self::Fact(fact) => matches!(fact.value(env), Value::Bool(true)),
+            Self::Field(fact, field) => *field(env.host, env.dpus[fact.depth as usize]),
             Self::Known(fact) => fact.value(env) != Value::Absent,
             Self::Not(inner) => !inner.eval(env)?,
             Self::And(parts) => {
@@ -166,6 +211,12 @@ impl BoolExpr {
             Self::Same(sides) => sides[0].eval(env)? == sides[1].eval(env)?,
             Self::Compare(compare, sides) => compare.holds(sides[0].eval(env)?, sides[1].eval(env)?),
             Self::TextEqual(sides) => sides[0].eval(env)? == sides[1].eval(env)?,
+            Self::FieldIs(fact, field, text) => **field(env.host, env.dpus[fact.depth as usize]) == **text,
+            Self::SameVersion(sides) => {
+                let [(left, left_field), (right, right_field)] = &**sides;
+                let left = left_field(env.host, env.dpus[left.depth as usize]);
+                left.is_some() && left == right_field(env.host, env.dpus[right.depth as usize])
+            }
             Self::MaybeEqual(sides) => {
                 let (left, right) = (sides[0].eval(env)?, sides[1].eval(env)?);
                 left != Value::Absent && left == right
@@ -224,6 +275,14 @@ impl Compare {
 }
 
 impl IntExpr {
+    /// A fact that is a number.
+    pub(crate) fn fact(at: FactRef) -> Self {
+        match (at.fact.typed)() {
+            Typed::Int(field) => Self::Field(at, field),
+            _ => Self::Fact(at),
+        }
+    }
+
     pub(crate) fn eval(&self, env: &Env<'_>) -> Answer<i64> {
         let both = |sides: &[IntExpr; 2]| Ok((sides[0].eval(env)?, sides[1].eval(env)?));
         match self {
@@ -232,6 +291,7 @@ impl IntExpr {
                 Value::Int(value) => Ok(value),
                 _ => Ok(0),
             },
+            Self::Field(fact, field) => Ok(*field(env.host, env.dpus[fact.depth as usize])),
             Self::FactOr(fact, default) => match fact.value(env) {
                 Value::Int(value) => Ok(value),
                 _ => default.eval(env),

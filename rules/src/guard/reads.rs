@@ -55,7 +55,12 @@ impl Reads {
     fn bool(&mut self, expr: &BoolExpr) {
         match expr {
             BoolExpr::Const(_) | BoolExpr::NoDpus => {}
-            BoolExpr::Fact(fact) | BoolExpr::Known(fact) | BoolExpr::NoTexts(fact) => self.at(fact),
+            BoolExpr::Fact(fact)
+            | BoolExpr::Field(fact, _)
+            | BoolExpr::FieldIs(fact, ..)
+            | BoolExpr::Known(fact)
+            | BoolExpr::NoTexts(fact) => self.at(fact),
+            BoolExpr::SameVersion(sides) => sides.iter().for_each(|(fact, _)| self.at(fact)),
             BoolExpr::Not(inner) | BoolExpr::Any(_, inner) | BoolExpr::All(_, inner) => self.bool(inner),
             BoolExpr::And(parts) | BoolExpr::Or(parts) => parts.iter().for_each(|part| self.bool(part)),
             BoolExpr::If(parts) => parts.iter().for_each(|part| self.bool(part)),
@@ -87,7 +92,7 @@ impl Reads {
     fn int(&mut self, expr: &IntExpr) {
         match expr {
             IntExpr::Const(_) | IntExpr::Dpus => {}
-            IntExpr::Fact(fact) | IntExpr::Texts(fact) => self.at(fact),
+            IntExpr::Fact(fact) | IntExpr::Field(fact, _) | IntExpr::Texts(fact) => self.at(fact),
             IntExpr::FactOr(fact, default) => {
                 self.at(fact);
                 self.int(default);

@@ -74,6 +74,19 @@ impl std::fmt::Display for FactType {
 /// Reads one fact. The DPU is the one a rule looks at; facts of the host ignore it.
 pub(crate) type Getter = for<'a> fn(&'a Snapshot, &'a Dpu) -> Value<'a>;
 
+/// Reads the field of a fact.
+pub(crate) type Field<T> = for<'a> fn(&'a Snapshot, &'a Dpu) -> &'a T;
+
+/// How native guards read a fact: by its field where its type is one of these, else as a value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Typed {
+    Bool(Field<bool>),
+    Int(Field<i64>),
+    Text(Field<String>),
+    Version(Field<Option<ConfigVersion>>),
+    Value,
+}
+
 /// One entry of the fact dictionary.
 #[derive(Debug, Clone, Copy)]
 pub struct Fact {
@@ -90,6 +103,7 @@ pub struct Fact {
     /// Who supplies it.
     pub supplier: &'static str,
     pub(crate) get: Getter,
+    pub(crate) typed: fn() -> Typed,
 }
 
 /// A Rust type that a fact can have.
@@ -97,12 +111,27 @@ pub(crate) trait FactField {
     const KIND: FactType;
     const OPTIONAL: bool = false;
     fn value(&self) -> Value<'_>;
+    fn typed(_field: Field<Self>) -> Typed
+    where
+        Self: Sized,
+    {
+        Typed::Value
+    }
+    fn typed_option(_field: Field<Option<Self>>) -> Typed
+    where
+        Self: Sized,
+    {
+        Typed::Value
+    }
 }
 
 impl FactField for bool {
     const KIND: FactType = FactType::Bool;
     fn value(&self) -> Value<'_> {
         Value::Bool(*self)
+    }
+    fn typed(field: Field<Self>) -> Typed {
+        Typed::Bool(field)
     }
 }
 
@@ -111,12 +140,18 @@ impl FactField for i64 {
     fn value(&self) -> Value<'_> {
         Value::Int(*self)
     }
+    fn typed(field: Field<Self>) -> Typed {
+        Typed::Int(field)
+    }
 }
 
 impl FactField for String {
     const KIND: FactType = FactType::Text;
     fn value(&self) -> Value<'_> {
         Value::Text(self)
+    }
+    fn typed(field: Field<Self>) -> Typed {
+        Typed::Text(field)
     }
 }
 
@@ -132,6 +167,9 @@ impl FactField for ConfigVersion {
     fn value(&self) -> Value<'_> {
         Value::Version(*self)
     }
+    fn typed_option(field: Field<Option<Self>>) -> Typed {
+        Typed::Version(field)
+    }
 }
 
 impl<T: FactField> FactField for Option<T> {
@@ -139,6 +177,9 @@ impl<T: FactField> FactField for Option<T> {
     const OPTIONAL: bool = true;
     fn value(&self) -> Value<'_> {
         self.as_ref().map_or(Value::Absent, T::value)
+    }
+    fn typed(field: Field<Self>) -> Typed {
+        T::typed_option(field)
     }
 }
 
@@ -201,6 +242,10 @@ macro_rules! area {
                         let _ = ($snapshot, $dpu);
                         $crate::snapshot::dictionary::FactField::value(&$place.$fact)
                     },
+                    typed: || <$type as $crate::snapshot::dictionary::FactField>::typed(|$snapshot, $dpu| {
+                        let _ = ($snapshot, $dpu);
+                        &$place.$fact
+                    }),
                 }, )+)*
                 $( $crate::snapshot::dictionary::Fact {
                     area: $area,
@@ -210,6 +255,7 @@ macro_rules! area {
                     meaning: concat!($($derived_doc),+),
                     supplier: "derived from times",
                     get: |$snapshot, $dpu| { let _ = ($snapshot, $dpu); $value },
+                    typed: || $crate::snapshot::dictionary::Typed::Value,
                 }, )*
             ];
         }

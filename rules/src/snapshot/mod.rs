@@ -23,6 +23,7 @@ pub use checks::{
     Validation,
 };
 pub use dictionary::{Fact, FactType, Value};
+pub(crate) use dictionary::{Field, Typed};
 pub use dpu::{DpfPhase, Dpu, InstallTask, SecureBoot};
 pub use health::{Alert, DpuHealth, HealthReport, HostHealth, Success};
 pub use host::{Answer, Host};
