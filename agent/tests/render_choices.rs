@@ -237,6 +237,24 @@ fn peers_of_all_ports_of_a_vpc_count_and_only_lists_that_exist_are_attached() {
 }
 
 #[test]
+fn a_network_that_is_there_twice_is_one_rule_without_host_bits() {
+    let mut response = response("nvue_startup");
+    response.deny_prefixes = ["192.0.2.7/24", "192.0.2.0/24", "192.0.2.0/24", "198.51.100.1"].map(str::to_owned).into();
+    let denies: Vec<_> = rules(&settings(&response), "p0000_deny_prefixes_ipv4").split_off(4);
+    assert_eq!(denies, [(1001, "deny", "192.0.2.0/24".into()), (1002, "deny", "198.51.100.1".into())]);
+}
+
+#[test]
+fn texts_that_yaml_takes_for_something_else_stay_texts() {
+    let mut response = response("nvue_startup_fnn_with_leaks");
+    for password in ["0x1e3", "on", "null", "1e10", "uplink: p0 # spare", "64500:100", "02:00:00:00:00:10", "~", "12"] {
+        response.bgp_leaf_session_password = Some(password.into());
+        let underlay = &settings(&response)["vrf"]["default"]["router"]["bgp"]["peer-group"]["underlay"];
+        assert_eq!(underlay["password"], password);
+    }
+}
+
+#[test]
 fn an_override_expands_by_ports_and_prefixes_of_its_family() {
     let mut response = response("admin_fnn_primary");
     let mut rule = deny(1, "1.0.0.0/8");
@@ -360,12 +378,12 @@ fn responses_that_would_configure_something_else_are_refused_by_name() {
         (
             "nvue_startup",
             |r| r.network_security_policy_overrides[0].rule.as_mut().unwrap().action = 0,
-            "network_security_policy_overrides[0].rule.action is 0, which has no meaning",
+            "network_security_policy_overrides[0] (anything).rule.action is 0, which has no meaning",
         ),
         (
             "nvue_startup",
             |r| r.network_security_policy_overrides[0].rule.as_mut().unwrap().dst_port_end = Some(79),
-            "network_security_policy_overrides[0].rule.dst_port_start is 80-79, not a range of ports",
+            "network_security_policy_overrides[0] (anything).rule.dst_port_start is 80-79, not a range of ports",
         ),
         (
             "nvue_startup",

@@ -144,7 +144,8 @@ impl Node {
             match node {
                 Self::Leaf(value) => {
                     text.push_str(": ");
-                    text.push_str(&yaml_value(value));
+                    // A password is a text even if it is all digits.
+                    text.push_str(&if name == "password" { quoted(value) } else { yaml_value(value) });
                     text.push('\n');
                 }
                 Self::Map(map) if map.is_empty() => text.push_str(": {}\n"),

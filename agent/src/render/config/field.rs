@@ -1,6 +1,6 @@
 //! Parsing of single fields; every fault names its field.
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use super::Prefix;
 
@@ -20,7 +20,7 @@ pub(super) fn fault(field: impl fmt::Display, fault: impl fmt::Display) -> Confi
 }
 
 /// Enough of a text to recognise it in an error.
-fn clipped(text: &str) -> String {
+pub(super) fn clipped(text: &str) -> String {
     let mut clipped: String = text.chars().take(60).collect();
     if clipped.len() < text.len() {
         clipped.push('…');
@@ -45,7 +45,18 @@ pub(super) fn parse_some<T: FromStr>(
     if text.is_empty() { Ok(None) } else { parse(field, text, what).map(Some) }
 }
 
-/// A list of prefixes, in the order of the message.
+/// The networks of a list, each once, in the order of the message, without host bits.
+pub(super) fn networks<'a>(
+    field: impl fmt::Display,
+    texts: impl IntoIterator<Item = &'a str>,
+) -> Result<Vec<Prefix>, ConfigError> {
+    let mut seen = BTreeSet::new();
+    let mut read = prefixes(field, texts)?;
+    read.retain(|prefix| seen.insert(prefix.net()));
+    Ok(read.into_iter().map(Prefix::without_host_bits).collect())
+}
+
+/// A list of prefixes as they are, in the order of the message.
 pub(super) fn prefixes<'a>(
     field: impl fmt::Display,
     texts: impl IntoIterator<Item = &'a str>,

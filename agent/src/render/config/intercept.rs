@@ -5,7 +5,7 @@ use proto::forge::TrafficInterceptConfig;
 
 use super::{
     ConfigError, Prefix,
-    field::{device_name, fault, parse, parse_some, prefixes},
+    field::{device_name, fault, networks, parse, parse_some},
 };
 
 /// Detour of traffic through a gateway on the DPU.
@@ -60,7 +60,7 @@ impl Intercept {
         Ok(Self {
             vtep: parse_some(format_args!("{at}.additional_overlay_vtep_ip"), vtep, "an IPv4 address")?,
             bridging: bridging.transpose()?,
-            public_prefixes: prefixes(
+            public_prefixes: networks(
                 format_args!("{at}.public_prefixes"),
                 message.public_prefixes.iter().map(String::as_str),
             )?,

@@ -18,7 +18,7 @@ use proto::{
     forge::{ManagedHostNetworkConfigResponse, VpcIsolationBehaviorType, VpcVirtualizationType},
 };
 
-use field::{fault, number_some, option_text, parse_some, prefixes};
+use field::{fault, networks, number_some, option_text, parse_some};
 
 pub use field::ConfigError;
 pub(crate) use intercept::Intercept;
@@ -173,7 +173,7 @@ impl TryFrom<&ManagedHostNetworkConfigResponse> for NetworkConfig {
             }
             Network::Tenant => tenant_ports,
         };
-        let list = |field: &str, texts: &[String]| prefixes(field, texts.iter().map(String::as_str));
+        let list = |field: &str, texts: &[String]| networks(field, texts.iter().map(String::as_str));
         let managed = message.managed_host_config.as_ref();
         let config = Self {
             underlay: underlay(message, virtualization)?,

@@ -7,7 +7,7 @@ use proto::forge::{FlatInterfaceConfig, InterfaceFunctionType};
 
 use super::{
     ConfigError, Prefix, RoutingProfile,
-    field::{fault, host_name, number_some, option_text, parse, parse_some, prefixes},
+    field::{fault, host_name, networks, number_some, option_text, parse, parse_some},
     routing,
 };
 
@@ -74,7 +74,7 @@ impl Port {
         let v4 = |field: &str, text: &str| in_family(field, text, true, "an IPv4 prefix");
         let v6 = |field: &str, text: &str| in_family(field, text, false, "an IPv6 prefix");
         let list =
-            |field: &str, texts: &[String]| prefixes(format_args!("{at}.{field}"), texts.iter().map(String::as_str));
+            |field: &str, texts: &[String]| networks(format_args!("{at}.{field}"), texts.iter().map(String::as_str));
         let ipv6 = message.ipv6_interface_config.as_ref().map(|ipv6| {
             let field = "ipv6_interface_config";
             Ok(PortIpv6 {

@@ -47,6 +47,15 @@ impl Prefix {
             .map_or_else(|_| IpNet::from(self.address), |net| net.trunc())
     }
 
+    /// The network that this is in, in the same words if there is no host bit.
+    pub(crate) fn without_host_bits(self) -> Self {
+        let net = self.net();
+        if net.network() == self.address {
+            return self;
+        }
+        Self { address: net.network(), length: Some(net.prefix_len()), text: net.to_string() }
+    }
+
     /// The text with a length: its own, else `fallback`, else that of a single address.
     pub(crate) fn cidr(&self, fallback: Option<u8>) -> String {
         match self.length {
@@ -101,6 +110,19 @@ mod tests {
         ] {
             assert_eq!(prefix(text).to_string(), text);
             assert_eq!(prefix(text).net().to_string(), net);
+        }
+    }
+
+    #[test]
+    fn host_bits_go_and_all_else_stays() {
+        for (text, kept) in [
+            ("192.0.2.7/24", "192.0.2.0/24"),
+            ("192.0.2.0/24", "192.0.2.0/24"),
+            ("192.0.2.7", "192.0.2.7"),
+            ("2001:db8::0/127", "2001:db8::0/127"),
+            ("2001:db8::1/127", "2001:db8::/127"),
+        ] {
+            assert_eq!(prefix(text).without_host_bits().to_string(), kept);
         }
     }
 

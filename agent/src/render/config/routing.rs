@@ -5,7 +5,7 @@ use proto::{
     forge::{self, PrefixFilterPolicyEntry},
 };
 
-use super::{ConfigError, Prefix, field::prefixes};
+use super::{ConfigError, Prefix, field::networks};
 
 /// A BGP route target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,5 +57,5 @@ impl RoutingProfile {
 
 /// The prefixes of a filter policy.
 pub(super) fn entries(at: impl fmt::Display, entries: &[PrefixFilterPolicyEntry]) -> Result<Vec<Prefix>, ConfigError> {
-    prefixes(at, entries.iter().map(|entry| entry.prefix.as_str()))
+    networks(at, entries.iter().map(|entry| entry.prefix.as_str()))
 }

@@ -10,7 +10,7 @@ use proto::forge::{
 
 use super::{
     ConfigError, Prefix,
-    field::{fault, prefixes},
+    field::{self, fault, prefixes},
 };
 
 /// Most ACL rules that one set of rules may expand to.
@@ -70,6 +70,11 @@ impl SecurityRule {
     fn parse(at: impl fmt::Display, message: &ResolvedNetworkSecurityGroupRule) -> Result<Self, ConfigError> {
         let Some(rule) = &message.rule else {
             return Err(fault(format_args!("{at}.rule"), "is missing"));
+        };
+        // Who wrote the rule knows it by its id.
+        let at = match rule.id.as_deref() {
+            Some(id) => format!("{at} ({})", field::clipped(id)),
+            None => at.to_string(),
         };
         let unknown = |field: &str, number: i32| {
             fault(format_args!("{at}.rule.{field}"), format_args!("is {number}, which has no meaning"))

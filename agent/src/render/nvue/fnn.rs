@@ -321,6 +321,7 @@ mod tests {
     #[test]
     fn the_gateway_mac_is_the_vni_in_decimal() {
         assert_eq!(super::gateway_mac(1_025_196), "00:00:01:02:51:96");
+        assert_eq!(super::gateway_mac(1_637_817), "00:00:01:63:78:17");
         assert_eq!(super::gateway_mac(16_777_215), "00:00:16:77:72:15");
     }
 }
