@@ -49,7 +49,7 @@ pub async fn add_hosts(
 ///
 /// # Errors
 /// If the database fails.
-pub async fn give_missing_addresses(store: &Store, site: &SiteNetwork, now: Moment) -> Result<(), StoreError> {
+pub(crate) async fn give_missing_addresses(store: &Store, site: &SiteNetwork, now: Moment) -> Result<(), StoreError> {
     let mut tx = store.write().await?;
     for dpu in tx.dpus().await? {
         give_dpu_addresses(&mut tx, site, &dpu.id, now).await?;

@@ -1,90 +1,72 @@
-use crate::{
-    facts::AGENT_SOURCE,
-    store::{ApplyMode, HealthAlert, HostRecord},
-};
+use std::sync::Arc;
 
-/// What a tenant's request needs to know about a host. The handlers ask; they know no state, probe or classification
-/// themselves.
-pub trait HostJudge: Send + Sync {
-    /// Why a tenant cannot have the host now. `allow_unhealthy` leaves health out of it.
-    fn allocation_refusal(&self, host: &HostRecord, allow_unhealthy: bool) -> Option<String>;
+use rules::Decision;
 
-    /// Why a tenant cannot give the host back now.
-    fn release_refusal(&self, host: &HostRecord) -> Option<String>;
+use crate::{Moment, RulesInForce, facts, store::HostRecord};
 
-    /// Alert that keeps the host's configuration from counting as applied.
-    fn blocking_alert(&self, host: &HostRecord) -> Option<String>;
+/// What the rules say about a host apart from its next state, for requests that must be answered at once.
+#[derive(Debug, Clone)]
+pub struct Judge {
+    rules: Arc<RulesInForce>,
+    switches: rules::Site,
 }
 
-/// Judges by the names of the site protocol: the state in which hosts are free, and the classifications that say what an
-/// alert prevents.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ProtocolJudge;
-
-const FREE: &str = "Ready";
+/// The report by which rules judge a host.
+const AGGREGATE: &str = "aggregate_health";
+// Classifications of the site protocol that speak of requests instead of states.
 const PREVENT_ALLOCATIONS: &str = "PreventAllocations";
 const PREVENT_RELEASE: &str = "PreventInstanceDeletion";
 const PREVENT_STATE_CHANGES: &str = "PreventHostStateChanges";
 
-impl HostJudge for ProtocolJudge {
-    fn allocation_refusal(&self, host: &HostRecord, allow_unhealthy: bool) -> Option<String> {
-        if host.life.state.as_str() != FREE {
-            return Some(format!("it is in state {}, not {FREE}", host.life.state));
+impl Judge {
+    /// Judges by the rules in force; `switches` are those that the reconciler shows them.
+    #[must_use]
+    pub fn new(rules: Arc<RulesInForce>, switches: rules::Site) -> Self {
+        Self { rules, switches }
+    }
+
+    /// Why a tenant cannot have the host now. The host is free if the rules leave it where it is, and would move it on
+    /// for an instance. `allow_unhealthy` leaves health out of it.
+    pub(crate) fn allocation_refusal(&self, host: &HostRecord, allow_unhealthy: bool) -> Option<String> {
+        let rules = self.rules.current();
+        let mut snapshot = facts::snapshot(host, &self.switches, Moment::now());
+        let state = &host.life.state;
+        match rules.decision(&snapshot) {
+            Decision::Wait(_) => {}
+            Decision::Go(go) => return Some(format!("it is leaving {state} for {}", go.to)),
+            Decision::Error(fault) => return Some(format!("it is in state {state}: {}", fault.reason)),
+            Decision::Delete(_) => return Some("it is being deleted".to_owned()),
         }
-        if allow_unhealthy {
-            return None;
+        snapshot.instance.present = true;
+        if !matches!(rules.decision(&snapshot), Decision::Go(_)) {
+            return Some(format!("it is in state {state}, in which the rules take no instance"));
         }
-        alert_with(host, PREVENT_ALLOCATIONS).or_else(|| silent_dpu(host))
+        if allow_unhealthy { None } else { self.alert_with(host, PREVENT_ALLOCATIONS) }
     }
 
-    fn release_refusal(&self, host: &HostRecord) -> Option<String> {
-        alert_with(host, PREVENT_RELEASE)
+    /// Why a tenant cannot give the host back now.
+    pub(crate) fn release_refusal(&self, host: &HostRecord) -> Option<String> {
+        self.alert_with(host, PREVENT_RELEASE)
     }
 
-    fn blocking_alert(&self, host: &HostRecord) -> Option<String> {
-        alert_with(host, PREVENT_STATE_CHANGES).or_else(|| silent_dpu(host))
+    /// Alert that keeps the host's configuration from counting as applied.
+    pub(crate) fn blocking_alert(&self, host: &HostRecord) -> Option<String> {
+        self.alert_with(host, PREVENT_STATE_CHANGES)
     }
-}
 
-/// The first alert with a classification, for people. A report that replaces hides the others of its machine, and the
-/// host's hides those of its DPUs, too.
-fn alert_with(host: &HostRecord, classification: &str) -> Option<String> {
-    let of_host = host.health.get(&host.host.id).map(Vec::as_slice).unwrap_or_default();
-    let replaced = of_host.iter().any(|entry| entry.mode == ApplyMode::Replace);
-    let dpus = host
-        .dpus
-        .iter()
-        .filter(|_| !replaced)
-        .map(|dpu| (Some(dpu.name.as_str()), host.health.get(&dpu.id).map(Vec::as_slice).unwrap_or_default()));
-    dpus.chain([(None, of_host)]).find_map(|(dpu, reports)| {
-        let replace = reports.iter().find(|entry| entry.mode == ApplyMode::Replace);
-        let seen = reports.iter().filter(|entry| replace.is_none_or(|replace| *entry == replace));
-        let alert = seen
-            .flat_map(|entry| &entry.report.alerts)
-            .find(|alert| alert.classifications.iter().any(|class| class == classification))?;
-        Some(told(alert, dpu, classification))
-    })
-}
-
-fn told(alert: &HealthAlert, dpu: Option<&str>, classification: &str) -> String {
-    let target = alert.target.as_deref().map(|target| format!(" ({target})")).unwrap_or_default();
-    let dpu = dpu.map(|dpu| format!(" of DPU {dpu}")).unwrap_or_default();
-    format!("alert {}{target}{dpu} has {classification}: {}", alert.id, alert.message)
-}
-
-/// A DPU whose agent has never reported, unless another report stands for it.
-fn silent_dpu(host: &HostRecord) -> Option<String> {
-    let replaces = |machine| {
-        host.health.get(machine).is_some_and(|reports| reports.iter().any(|entry| entry.mode == ApplyMode::Replace))
-    };
-    if replaces(&host.host.id) {
-        return None;
+    /// The first alert with a classification in what the rules make of all reports, for people.
+    fn alert_with(&self, host: &HostRecord, classification: &str) -> Option<String> {
+        let snapshot = facts::snapshot(host, &self.switches, Moment::now());
+        let report = self.rules.current().health_report(AGGREGATE, &snapshot, None)?;
+        let alert =
+            report.alerts.iter().find(|alert| alert.classifications.iter().any(|class| class == classification))?;
+        let dpus = host.dpus.iter().filter(|dpu| {
+            let mut reports = host.health.get(&dpu.id).into_iter().flatten().flat_map(|entry| &entry.report.alerts);
+            reports.any(|seen| seen.id == alert.id && seen.target == alert.target)
+        });
+        let dpus: Vec<&str> = dpus.map(|dpu| dpu.name.as_str()).collect();
+        let target = alert.target.as_deref().map(|target| format!(" ({target})")).unwrap_or_default();
+        let of = if dpus.is_empty() { String::new() } else { format!(" of DPU {}", dpus.join(", ")) };
+        Some(format!("alert {}{target}{of} has {classification}: {}", alert.id, alert.message))
     }
-    let reported = |machine| {
-        host.health.get(machine).is_some_and(|reports| reports.iter().any(|entry| entry.report.source == AGENT_SOURCE))
-    };
-    host.dpus
-        .iter()
-        .find(|dpu| !reported(&dpu.id) && !replaces(&dpu.id))
-        .map(|dpu| format!("the agent of DPU {} has not reported", dpu.name))
 }

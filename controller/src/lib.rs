@@ -35,7 +35,7 @@ pub use dirty::DirtyHosts;
 pub use host_spec::{SpecFault, check_hosts};
 pub use ids::{InstanceId, VpcId, VpcPrefixId};
 pub use inventory::{AddedHosts, add_hosts};
-pub use judge::{HostJudge, ProtocolJudge};
+pub use judge::Judge;
 pub use moment::Moment;
 pub use reconcile::{ReconcileCounters, ReconcileFigures, ReconcileSettings, Reconciler, RulesInForce};
 pub use rule_packs::{

@@ -9,7 +9,7 @@ use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig, server::T
 use tracing::{error, info, warn};
 
 use crate::{
-    Config, DirtyHosts, ForgeService, Moment, ProtocolJudge, ReconcileCounters, ReconcileSettings, Reconciler, Redfish,
+    Config, DirtyHosts, ForgeService, Judge, Moment, ReconcileCounters, ReconcileSettings, Reconciler, Redfish,
     RedfishSettings, RedfishSetupError, RulePackError, RulePacks, SiteFile, SiteFileError, SiteService, SpecFault, Tls,
     add_hosts, check_hosts,
     inventory::give_missing_addresses,
@@ -110,9 +110,9 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
     }
 
     let (health, health_service) = tonic_health::server::health_reporter();
-    let forge =
-        ForgeServer::new(ForgeService::new(store.clone(), site.clone(), Arc::new(ProtocolJudge), dirty.clone()))
-            .max_decoding_message_size(LONGEST_MESSAGE);
+    let judge = Judge::new(Arc::clone(packs.rules()), switches.clone());
+    let forge = ForgeServer::new(ForgeService::new(store.clone(), site.clone(), judge, dirty.clone()))
+        .max_decoding_message_size(LONGEST_MESSAGE);
     let operator = SiteServer::new(SiteService::new(store.clone(), site, packs, switches, dirty))
         .max_decoding_message_size(LONGEST_MESSAGE);
     health.set_serving::<ForgeServer<ForgeService>>().await;

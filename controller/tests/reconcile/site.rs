@@ -221,22 +221,30 @@ impl TestSite {
     }
 
     pub async fn create_instance(&self, host: usize, vpc: &site::Vpc) -> common::InstanceId {
-        let prefix = common::VpcPrefixId { value: vpc.prefixes[0].id.clone() };
-        let interface = forge::InstanceInterfaceConfig {
-            network_details: Some(forge::instance_interface_config::NetworkDetails::VpcPrefixId(prefix)),
-            ..Default::default()
-        };
         let request = forge::InstanceAllocationRequest {
             machine_id: Some((&host_id(host)).into()),
-            config: Some(forge::InstanceConfig {
-                tenant: Some(forge::TenantConfig { tenant_organization_id: "acme".into(), ..Default::default() }),
-                network: Some(forge::InstanceNetworkConfig { interfaces: vec![interface], auto: false }),
-                ..Default::default()
-            }),
+            config: Some(config(vpc, &[])),
             metadata: Some(forge::Metadata { name: format!("web-{host}"), ..Default::default() }),
             ..Default::default()
         };
         self.forge.allocate_instance(Request::new(request)).await.unwrap().into_inner().id.unwrap()
+    }
+
+    pub async fn add_virtual_function(&self, instance: &common::InstanceId, vpc: &site::Vpc) {
+        self.update(instance, config(vpc, &[0])).await;
+    }
+
+    pub async fn only_the_physical_function(&self, instance: &common::InstanceId, vpc: &site::Vpc) {
+        self.update(instance, config(vpc, &[])).await;
+    }
+
+    async fn update(&self, instance: &common::InstanceId, config: forge::InstanceConfig) {
+        let request = forge::InstanceConfigUpdateRequest {
+            instance_id: Some(instance.clone()),
+            config: Some(config),
+            ..Default::default()
+        };
+        self.forge.update_instance_config(Request::new(request)).await.unwrap();
     }
 
     pub async fn release(&self, instance: common::InstanceId) {
@@ -262,6 +270,25 @@ impl TestSite {
         let addresses = self.store.read().await.unwrap().addresses().await.unwrap();
         let held = addresses.into_iter().filter(|held| held.pool == store::AddressPool::Instance);
         held.map(|held| held.address.to_string()).collect()
+    }
+}
+
+fn config(vpc: &site::Vpc, virtual_functions: &[u32]) -> forge::InstanceConfig {
+    let interface = |function: forge::InterfaceFunctionType, id: Option<u32>| {
+        let prefix = common::VpcPrefixId { value: vpc.prefixes[0].id.clone() };
+        forge::InstanceInterfaceConfig {
+            function_type: function.into(),
+            virtual_function_id: id,
+            network_details: Some(forge::instance_interface_config::NetworkDetails::VpcPrefixId(prefix)),
+            ..Default::default()
+        }
+    };
+    let mut interfaces = vec![interface(forge::InterfaceFunctionType::Physical, None)];
+    interfaces.extend(virtual_functions.iter().map(|id| interface(forge::InterfaceFunctionType::Virtual, Some(*id))));
+    forge::InstanceConfig {
+        tenant: Some(forge::TenantConfig { tenant_organization_id: "acme".into(), ..Default::default() }),
+        network: Some(forge::InstanceNetworkConfig { interfaces, auto: false }),
+        ..Default::default()
     }
 }
 

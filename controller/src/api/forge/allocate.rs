@@ -67,7 +67,7 @@ impl ForgeService {
         let record = tx.host_record(&host).await.map_err(from_store)?;
         tx.commit().await.map_err(from_store)?;
         self.dirty.mark(host);
-        Ok(view::instance(instance, &record, &vpcs, &*self.judge))
+        Ok(view::instance(instance, &record, &vpcs, &self.judge))
     }
 }
 

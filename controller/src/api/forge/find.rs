@@ -37,7 +37,7 @@ impl ForgeService {
             let id = instance_id(&format!("instance_ids[{place}]"), Some(id))?;
             if let Some(instance) = tx.instance(id).await.map_err(from_store)? {
                 let record = tx.host_record(&instance.host).await.map_err(from_store)?;
-                instances.push(view::instance(instance, &record, &vpcs, &*self.judge));
+                instances.push(view::instance(instance, &record, &vpcs, &self.judge));
             }
         }
         Ok(forge::InstanceList { instances })

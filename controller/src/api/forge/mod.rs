@@ -21,21 +21,21 @@ use proto::{
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use crate::{DirtyHosts, HostJudge, network::SiteNetwork, store::Store};
+use crate::{DirtyHosts, Judge, network::SiteNetwork, store::Store};
 
 /// The site protocol's server.
 #[derive(Clone)]
 pub struct ForgeService {
     store: Store,
     site: Option<Arc<SiteNetwork>>,
-    judge: Arc<dyn HostJudge>,
+    judge: Judge,
     dirty: DirtyHosts,
 }
 
 impl ForgeService {
     /// Serves from a database. Without network settings no DPU can be configured and no instance allocated.
     #[must_use]
-    pub fn new(store: Store, site: Option<Arc<SiteNetwork>>, judge: Arc<dyn HostJudge>, dirty: DirtyHosts) -> Self {
+    pub fn new(store: Store, site: Option<Arc<SiteNetwork>>, judge: Judge, dirty: DirtyHosts) -> Self {
         Self { store, site, judge, dirty }
     }
 

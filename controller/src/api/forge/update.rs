@@ -68,6 +68,6 @@ impl ForgeService {
         let record = tx.host_record(&instance.host).await.map_err(from_store)?;
         tx.commit().await.map_err(from_store)?;
         self.dirty.mark(instance.host.clone());
-        Ok(view::instance(instance, &record, &vpcs, &*self.judge))
+        Ok(view::instance(instance, &record, &vpcs, &self.judge))
     }
 }

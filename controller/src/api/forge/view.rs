@@ -2,18 +2,13 @@ use proto::forge;
 
 use super::tenant_state::{TenantFacts, tenant_state};
 use crate::{
-    HostJudge,
+    Judge,
     network::gateway_with_length,
     store::{HostRecord, Instance, InstanceInterface, PortFunction, Vpc},
 };
 
 /// An instance as tenants see it. Nothing counts as applied that the DPUs have not reported.
-pub(super) fn instance(
-    instance: Instance,
-    record: &HostRecord,
-    vpcs: &[Vpc],
-    judge: &dyn HostJudge,
-) -> forge::Instance {
+pub(super) fn instance(instance: Instance, record: &HostRecord, vpcs: &[Vpc], judge: &Judge) -> forge::Instance {
     let pending = unsynced(&instance, record, judge);
     let network_sync = if pending.is_none() { forge::SyncState::Synced } else { forge::SyncState::Pending } as i32;
     let interfaces = instance.interfaces.iter().map(|interface| interface_status(&instance, interface, record, vpcs));
@@ -49,7 +44,7 @@ pub(super) fn instance(
 
 /// Why the instance's network does not count as applied: first a DPU without the managed-host version, then a required
 /// DPU without the instance version, then health.
-fn unsynced(instance: &Instance, record: &HostRecord, judge: &dyn HostJudge) -> Option<String> {
+fn unsynced(instance: &Instance, record: &HostRecord, judge: &Judge) -> Option<String> {
     if instance.network_update.is_some() {
         return Some("network update in progress".to_owned());
     }

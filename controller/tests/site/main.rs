@@ -1,0 +1,12 @@
+//! The site's data through its public interface: agents and tenants as the protocol sees them, the store, the files that
+//! operators write.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, which end by panicking")]
+
+#[macro_use]
+mod support;
+
+mod agents;
+mod examples;
+mod instances;
+mod site_file;
+mod store;

@@ -1,0 +1,125 @@
+//! A site file is taken whole or not at all, and every fault is named with its line.
+
+use crate::support::{dpu, host, site_text};
+use controller::{SiteFile, add_hosts, check_hosts, store::Store, store::StoreError};
+
+fn faults(text: &str) -> Vec<String> {
+    SiteFile::parse("site.yaml", text).unwrap_err().to_string().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn all_faults_are_named_at_once() {
+    let text = "\
+network:
+  asn: many
+  loopback_prefix: 10.0.0.1/24
+  admin: {prefix: 10.0.0.0/16, gateway: 10.1.0.1, vlan: 4095}
+  vni_pool: {first: 5, last: 3}
+  vlan_pool: {first: 16}
+  route_server: []
+  deny_prefixes: [10.0.0.0/33]
+  vpc_isolation: closed
+hosts:
+- name: a
+- name: A b
+  machine_id: fm100
+  dpu: []
+- oops
+";
+    assert_eq!(
+        faults(text),
+        [
+            "site.yaml:2: network.asn: `many`: invalid digit found in string",
+            "site.yaml:3: network.loopback_prefix: 10.0.0.1/24 has bits beyond its length: did you mean 10.0.0.0/24?",
+            "site.yaml:4: network.admin.gateway: 10.1.0.1 is not in 10.0.0.0/16",
+            "site.yaml:4: network.admin.vlan: must be 1 to 4094",
+            "site.yaml:5: network.vni_pool: 5-3 is no range within 1-16777215",
+            "site.yaml:6: network.vlan_pool.last: is missing",
+            "site.yaml:7: network.route_server: unknown key, did you mean `route_servers`?",
+            "site.yaml:8: network.deny_prefixes: `10.0.0.0/33`: invalid IP address syntax",
+            "site.yaml:9: network.vpc_isolation: `closed`: expected mutual or open",
+            "site.yaml:11: hosts[0].machine_id: is missing",
+            "site.yaml:12: hosts[1].name: `A b` is no DNS label: 1 to 63 of a-z, 0-9 and - (not first or last)",
+            "site.yaml:13: hosts[1].machine_id: `fm100` is no machine id: it must be 59 characters long",
+            "site.yaml:14: hosts[1].dpu: unknown key, did you mean `dpus`?",
+            "site.yaml:15: hosts[2]: expected a mapping",
+        ]
+    );
+}
+
+#[test]
+fn pools_that_collide_with_the_admin_segment_are_refused() {
+    let text = "\
+network:
+  asn: 1
+  loopback_prefix: 10.0.0.0/24
+  admin: {prefix: 10.0.0.0/16, vlan: 20, vni: 7}
+  vni_pool: {first: 1, last: 9}
+  vlan_pool: {first: 16, last: 30}
+";
+    assert_eq!(
+        faults(text),
+        [
+            "site.yaml:3: network.loopback_prefix: overlaps with the admin prefix 10.0.0.0/16",
+            "site.yaml:5: network.vni_pool: holds a VNI of the admin segment",
+            "site.yaml:6: network.vlan_pool: holds the admin VLAN 20",
+        ]
+    );
+}
+
+#[test]
+fn text_that_is_no_site_file_is_refused() {
+    for (text, fault) in [
+        ("- a", "site.yaml:1: a site file is a mapping of `network` and `hosts`"),
+        ("hosts: []\nhosts: []", "site.yaml:2: key `hosts` is there twice"),
+        ("hosts: 5", "site.yaml:1: hosts: expected a list"),
+        ("host: []", "site.yaml:1: host: unknown key, did you mean `hosts`?"),
+    ] {
+        assert_eq!(faults(text), [fault], "{text}");
+    }
+    assert!(faults("hosts: [").iter().all(|fault| fault.starts_with("site.yaml:")));
+}
+
+#[test]
+fn passwords_are_never_shown() {
+    let text = format!(
+        "hosts:\n- name: a\n  machine_id: {}\n  bmc: {{url: 'x://root:secret@h', password: hidden, mac: zz}}\n",
+        host(1)
+    );
+    let shown = faults(&text).join("\n");
+    assert!(shown.contains("hosts[0].bmc.mac") && !shown.contains("secret") && !shown.contains("hidden"), "{shown}");
+    let store_bmc = controller::store::Bmc { password: "hidden".into(), ..Default::default() };
+    assert!(!format!("{store_bmc:?}").contains("hidden"));
+}
+
+#[test]
+fn an_id_can_be_written_as_in_the_operator_protocol() {
+    let text = format!("hosts:\n- name: a\n  machine_id: {{id: {}}}\n", host(1));
+    assert_eq!(SiteFile::parse("s", &text).unwrap().hosts[0].machine_id.as_ref().unwrap().id, host(1).to_string());
+}
+
+#[tokio::test]
+async fn hosts_come_in_all_or_none_and_a_second_time_change_nothing() {
+    let store = Store::open("sqlite::memory:").await.unwrap();
+    let file = SiteFile::parse("site.yaml", &site_text(2)).unwrap();
+    let hosts = check_hosts(&file.hosts, &"Ready".into()).unwrap();
+    let network = file.network.unwrap();
+    let now = controller::Moment::now();
+    let counts = add_hosts(&store, Some(&network), &hosts, now).await.unwrap();
+    assert_eq!((counts.added, counts.changed, counts.unchanged), (2, 0, 0));
+    let counts = add_hosts(&store, Some(&network), &hosts, now).await.unwrap();
+    assert_eq!((counts.added, counts.changed, counts.unchanged), (0, 0, 2));
+
+    let mut third = hosts[0].clone();
+    third.id = host(3);
+    third.name = "host-3".into();
+    third.dpus.truncate(1);
+    third.dpus[0].id = dpu(3, 0);
+    third.dpus[0].name = "host-3-dpu0".into();
+    let mut thief = hosts[1].clone();
+    thief.dpus[0].id = dpu(1, 0);
+    let refusal = add_hosts(&store, Some(&network), &[third, thief], now).await.unwrap_err();
+    assert!(matches!(refusal, StoreError::Taken { what: "DPU", .. }), "{refusal}");
+    let mut tx = store.read().await.unwrap();
+    assert_eq!(tx.hosts().await.unwrap().len(), 2, "host-3 did not come in alone");
+}

@@ -1,0 +1,245 @@
+//! The database keeps its promises: versions are compared, nothing is half written, nothing is lost by a restart.
+
+on_each_database! {
+    of_two_moves_from_one_version_one_wins_and_the_other_leaves_no_trace,
+    a_stale_network_version_changes_nothing,
+    staying_keeps_the_version_and_moving_on_meanwhile_wins,
+    history_and_journal_keep_the_newest_250,
+    an_address_is_unique_whatever_it_is_for,
+    a_number_is_unique_in_its_pool_and_an_owner_has_one,
+    what_is_not_committed_never_happened,
+    a_restart_keeps_everything,
+    a_machine_has_one_replace_report_and_one_report_a_source,
+    two_tasks_count_to_400_together,
+    a_database_locked_by_another_process_is_waited_for,
+    extreme_values_come_back_as_they_were,
+}
+
+use std::time::Duration;
+
+use crate::support::{Database, TestSite, dpu, host};
+use controller::{
+    InstanceId, Moment,
+    store::{
+        Address, AddressPool, AppliedReport, ApplyMode, Event, Finding, HealthReport, NumberPool, OutcomeKind, Store,
+        StoreError, Transition,
+    },
+};
+
+fn to(state: &str) -> Transition {
+    Transition { to: state.into(), pack_hash: "hash".into(), ..Default::default() }
+}
+
+async fn of_two_moves_from_one_version_one_wins_and_the_other_leaves_no_trace(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let mut tx = site.store.write().await.unwrap();
+    let read = tx.life(&host(1)).await.unwrap().version;
+    let won = tx.commit_transition(&host(1), read, &to("A"), Moment::now()).await.unwrap();
+    assert_eq!(won.number(), read.number() + 1);
+    let lost = tx.commit_transition(&host(1), read, &to("B"), Moment::now()).await.unwrap_err();
+    assert!(matches!(lost, StoreError::Conflict { .. }) && lost.retryable(), "{lost}");
+    let life = tx.life(&host(1)).await.unwrap();
+    assert_eq!((life.state.as_str(), life.version), ("A", won));
+    let history = tx.history(&host(1), 10).await.unwrap();
+    assert_eq!(history.len(), 1);
+    assert_eq!((history[0].from.as_str(), history[0].to.as_str(), history[0].version), ("Ready", "A", won));
+}
+
+async fn a_stale_network_version_changes_nothing(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let mut tx = site.store.write().await.unwrap();
+    let read = tx.host(&host(1)).await.unwrap().unwrap().network_version;
+    let next = tx.set_host_network(&host(1), read, false, None, Moment::now()).await.unwrap();
+    assert!(matches!(
+        tx.set_host_network(&host(1), read, true, None, Moment::now()).await,
+        Err(StoreError::Conflict { .. })
+    ));
+    let stored = tx.host(&host(1)).await.unwrap().unwrap();
+    assert_eq!((stored.network_version, stored.use_admin_network), (next, false));
+}
+
+async fn staying_keeps_the_version_and_moving_on_meanwhile_wins(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let mut tx = site.store.write().await.unwrap();
+    let mut life = tx.life(&host(1)).await.unwrap();
+    life.outcome.kind = OutcomeKind::Wait;
+    life.counters.insert("retries".into(), 3);
+    tx.store_stay(&host(1), &life).await.unwrap();
+    assert_eq!(tx.life(&host(1)).await.unwrap(), life);
+    tx.commit_transition(&host(1), life.version, &to("A"), Moment::now()).await.unwrap();
+    assert!(matches!(tx.store_stay(&host(1), &life).await, Err(StoreError::Conflict { .. })));
+}
+
+async fn history_and_journal_keep_the_newest_250(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let mut tx = site.store.write().await.unwrap();
+    for step in 0..260 {
+        let version = tx.life(&host(1)).await.unwrap().version;
+        tx.commit_transition(&host(1), version, &to(&format!("S{step}")), Moment::now()).await.unwrap();
+        let arguments = serde_json::json!({ "step": step });
+        let number = tx.intend_action(&host(1), version, "reboot", "host-1", &arguments, Moment::now()).await.unwrap();
+        let error = if step == 259 { "BMC is away" } else { "" };
+        tx.finish_action(&host(1), number, error, Moment::now()).await.unwrap();
+    }
+    let history = tx.history(&host(1), 1_000).await.unwrap();
+    assert_eq!((history.len(), history[0].to.as_str(), history[249].to.as_str()), (250, "S259", "S10"));
+    let actions = tx.actions(&host(1), 1_000).await.unwrap();
+    assert_eq!((actions.len(), actions[0].number, actions[249].number), (250, 260, 11));
+    assert_eq!((actions[0].status.to_string().as_str(), actions[0].error.as_str()), ("failed", "BMC is away"));
+    assert!(tx.history(&host(2), 10).await.unwrap().is_empty(), "other hosts keep theirs");
+}
+
+async fn an_address_is_unique_whatever_it_is_for(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let mut tx = site.store.write().await.unwrap();
+    for pool in [AddressPool::Loopback, AddressPool::Admin, AddressPool::Instance] {
+        let twin =
+            Address { address: "10.180.62.1".parse().unwrap(), pool, owner: "someone".into(), since: Moment::now() };
+        let refusal = tx.claim_address(&twin).await.unwrap_err();
+        assert_eq!(refusal.to_string(), "address `10.180.62.1` is already taken");
+    }
+}
+
+async fn a_number_is_unique_in_its_pool_and_an_owner_has_one(database: &Database) {
+    let store = Store::open(&database.url).await.unwrap();
+    let mut tx = store.write().await.unwrap();
+    tx.claim_number(NumberPool::Vni, 7, "a", Moment::now()).await.unwrap();
+    tx.claim_number(NumberPool::Vlan, 7, "a", Moment::now()).await.unwrap();
+    assert!(matches!(tx.claim_number(NumberPool::Vni, 7, "b", Moment::now()).await, Err(StoreError::Taken { .. })));
+    assert!(matches!(tx.claim_number(NumberPool::Vni, 8, "a", Moment::now()).await, Err(StoreError::Taken { .. })));
+    tx.release_numbers("a").await.unwrap();
+    tx.claim_number(NumberPool::Vni, 7, "b", Moment::now()).await.unwrap();
+    assert_eq!(tx.number_of(NumberPool::Vlan, "a").await.unwrap(), None);
+}
+
+async fn what_is_not_committed_never_happened(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let mut tx = site.store.write().await.unwrap();
+    tx.put_event(&host(1), &Event { kind: "rebooted".into(), at: Moment::now(), arguments: Default::default() })
+        .await
+        .unwrap();
+    drop(tx);
+    let mut tx = site.store.write().await.unwrap();
+    assert!(tx.events(&host(1)).await.unwrap().is_empty());
+}
+
+async fn a_restart_keeps_everything(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    site.vpc("blue", &["192.0.2.0/24"]).await;
+    site.acknowledge_all(1).await;
+    site.put_in_state(&host(1), "Assigned/Ready").await;
+    let mut tx = site.store.write().await.unwrap();
+    tx.put_finding(&host(1), &Finding { name: "power".into(), value: "On".into(), at: Moment::now() }).await.unwrap();
+    let before = (tx.host_record(&host(1)).await.unwrap(), tx.vpcs().await.unwrap(), tx.addresses().await.unwrap());
+    tx.commit().await.unwrap();
+    site.store.close().await;
+
+    let store = Store::open(&database.url).await.unwrap();
+    let mut tx = store.read().await.unwrap();
+    let after = (tx.host_record(&host(1)).await.unwrap(), tx.vpcs().await.unwrap(), tx.addresses().await.unwrap());
+    assert_eq!(before, after);
+}
+
+async fn a_machine_has_one_replace_report_and_one_report_a_source(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let mut tx = site.store.write().await.unwrap();
+    let report = |source: &str, mode| AppliedReport {
+        mode,
+        report: HealthReport { source: source.into(), ..Default::default() },
+    };
+    for (source, mode) in [
+        ("a", ApplyMode::Merge),
+        ("b", ApplyMode::Replace),
+        ("c", ApplyMode::Replace),
+        ("a", ApplyMode::Replace),
+        ("d", ApplyMode::Merge),
+    ] {
+        tx.put_health_report(&dpu(1, 0), &report(source, mode)).await.unwrap();
+    }
+    assert_eq!(
+        tx.health_reports(&dpu(1, 0)).await.unwrap(),
+        [report("a", ApplyMode::Replace), report("d", ApplyMode::Merge)]
+    );
+}
+
+/// Readers that become writers must neither fail on each other's locks nor lose an update.
+async fn two_tasks_count_to_400_together(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..2 {
+        let store = site.store.clone();
+        tasks.spawn(async move {
+            for _ in 0..200 {
+                let mut tx = store.write().await.unwrap();
+                let mut life = tx.life(&host(1)).await.unwrap();
+                *life.counters.entry("steps".into()).or_insert(0) += 1;
+                tx.store_stay(&host(1), &life).await.unwrap();
+                tx.commit().await.unwrap();
+            }
+        });
+    }
+    tasks.join_all().await;
+    let mut tx = site.store.read().await.unwrap();
+    assert_eq!(tx.life(&host(1)).await.unwrap().counters["steps"], 400);
+}
+
+/// Another process holds the lock: the writer waits for its turn, and says so if it does not come.
+async fn a_database_locked_by_another_process_is_waited_for(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let other = Store::open(&database.url).await.unwrap();
+    let held = other.write().await.unwrap();
+    let store = site.store.clone();
+    let waiting = tokio::spawn(async move { store.write().await.map(drop) });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!waiting.is_finished());
+    drop(held);
+    waiting.await.unwrap().unwrap();
+}
+
+async fn extreme_values_come_back_as_they_were(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let mut tx = site.store.write().await.unwrap();
+    let version = "V18446744073709551615-T18446744073709551615".parse().unwrap();
+    let moment = Moment::from_micros(1_733_950_583_707_475);
+    let values =
+        [serde_json::json!(u64::MAX), serde_json::json!(i64::MIN), serde_json::json!({}), serde_json::Value::Null];
+    for (place, value) in values.iter().enumerate() {
+        let name = place.to_string();
+        tx.put_finding(&host(1), &Finding { name, value: value.clone(), at: moment }).await.unwrap();
+    }
+    let found = tx.findings(&host(1)).await.unwrap();
+    assert!(found.iter().zip(&values).all(|(found, value)| found.value == *value && found.at == moment));
+    let mut seen = controller::store::Observation {
+        dpu: dpu(1, 0),
+        observed_at: moment,
+        agent_version: Some(String::new()),
+        network_version: Some(version),
+        instance_network_version: None,
+        instance_config_version: None,
+        instance: Some(InstanceId::random()),
+        network_error: None,
+        certificate_expiry: Some(i64::MIN),
+        details: Default::default(),
+    };
+    tx.put_observation(&seen).await.unwrap();
+    assert_eq!(tx.observation(&dpu(1, 0)).await.unwrap(), Some(seen.clone()), "NULL and empty stay different");
+    seen.agent_version = None;
+    tx.put_observation(&seen).await.unwrap();
+    assert_eq!(tx.observation(&dpu(1, 0)).await.unwrap(), Some(seen));
+}
+
+#[tokio::test]
+async fn a_database_that_cannot_be_opened_says_which_and_why() {
+    for (url, text) in [
+        ("mysql://x", "cannot open database `mysql://x`: expected"),
+        ("sqlite:/nonexistent/dir/site.db", "unable to open database file"),
+    ] {
+        let error = Store::open(url).await.unwrap_err().to_string();
+        assert!(error.contains(text), "{error}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("site.db");
+    std::fs::write(&path, "this is no database, just some text that is long enough to look like one").unwrap();
+    let error = Store::open(&format!("sqlite:{}", path.display())).await.unwrap_err().to_string();
+    assert!(error.contains("file is not a database"), "{error}");
+}
