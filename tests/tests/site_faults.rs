@@ -135,7 +135,7 @@ async fn a_controller_that_is_killed_again_and_again_loses_nothing() -> Result<(
         site.reaches(&host, "Ready", SECS).await?;
         ensure!(site.instance_addresses().await?.is_empty(), "an address was lost");
         // Each transition is there once, and each starts where the one before it ended.
-        let request = proto::site::HostHistoryRequest { host: host.name.clone(), limit: 200 };
+        let request = proto::site::HostHistoryRequest { host: host.name.clone(), limit: 200, ..Default::default() };
         let mut steps = site.operator()?.get_host_history(request).await?.into_inner().transitions;
         steps.reverse();
         ensure!(steps.windows(2).all(|pair| pair[0].to == pair[1].from), "the history has a gap: {steps:#?}");
@@ -149,8 +149,8 @@ async fn both_daemons_stop_when_they_are_asked_to() -> Result<()> {
     on_site(SitePlan::new(1, 1)?, async |site| {
         let host = ready_host(site).await?;
         let dpu = primary(&host)?.clone();
-        ensure!(site.agent(&dpu)?.stop()?, "the agent did not end well");
-        ensure!(site.controller.stop()?, "the controller did not end well");
+        ensure!(site.agent(&dpu)?.stop().await?, "the agent did not end well");
+        ensure!(site.controller.stop().await?, "the controller did not end well");
         Ok(())
     })
     .await

@@ -6,7 +6,7 @@ use proto::MachineId;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::Binaries;
+use super::{Binaries, binaries::workspace};
 use crate::{DHCP_PROGRAM, SimHostConfig, SystemConfig};
 
 /// What a site consists of and how fast it goes. All times are far shorter than those of a real site.
@@ -14,6 +14,8 @@ use crate::{DHCP_PROGRAM, SimHostConfig, SystemConfig};
 pub struct SitePlan {
     /// The hosts.
     pub hosts: Vec<HostPlan>,
+    /// The rules that the controller starts with.
+    pub rules: PathBuf,
     /// State that hosts are taken over in; empty for the start of their life.
     pub initial_state: String,
     /// Seconds of an agent's loop.
@@ -70,6 +72,7 @@ impl SitePlan {
         };
         Ok(Self {
             hosts: (1..=hosts).map(host).collect::<Result<_>>()?,
+            rules: workspace().join("rules/managed_host"),
             initial_state: "Ready".into(),
             loop_secs: 0.3,
             post_config_check_secs: 1.0,
@@ -173,7 +176,7 @@ impl SiteDir {
             "address_file": self.path("controller.address"),
             "metrics_listen": "127.0.0.1:0",
             "database": format!("sqlite:{}", self.path("site.db").display()),
-            "rules": super::binaries::workspace().join("rules/managed_host"),
+            "rules": plan.rules,
             "site_file": self.path("site.yaml"),
             "timing": { "sweep_secs": plan.sweep_secs },
             // Minutes on a real site.

@@ -3,11 +3,11 @@ use std::{
     fs::{self, File, OpenOptions},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    thread,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, Result};
+use tokio::time::sleep;
 
 /// Time that a program has to end by itself.
 const GRACE: Duration = Duration::from_secs(10);
@@ -92,12 +92,12 @@ impl Process {
     ///
     /// # Errors
     /// If the signal cannot be sent.
-    pub fn stop(&mut self) -> Result<bool> {
+    pub async fn stop(&mut self) -> Result<bool> {
         let Some(id) = self.id().filter(|_| self.is_running()) else { return Ok(false) };
         Command::new("kill").args(["-TERM", &id.to_string()]).status().context("run kill")?;
         let deadline = Instant::now() + GRACE;
         while self.is_running() && Instant::now() < deadline {
-            thread::sleep(Duration::from_millis(20));
+            sleep(Duration::from_millis(20)).await;
         }
         let ended_well =
             self.child.as_mut().and_then(|child| child.try_wait().ok().flatten()).is_some_and(|s| s.success());

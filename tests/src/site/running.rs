@@ -1,7 +1,8 @@
-use std::{collections::BTreeMap, fs, thread};
+use std::{collections::BTreeMap, fs, thread, time::Duration};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use tempfile::TempDir;
+use tokio::time::{Instant, sleep};
 use tonic::transport::Channel;
 
 use super::{Binaries, DpuPlan, HostPlan, Process, SitePlan, layout::SiteDir, until};

@@ -3,8 +3,9 @@
 mod story;
 mod timeline;
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
+use anyhow::Context as _;
 use clap::Parser;
 use tests::{Binaries, Site, SitePlan};
 use tokio::signal::{
@@ -21,6 +22,9 @@ struct Args {
     /// Leaves the site running for `sitectl`, until Ctrl-C
     #[arg(long)]
     keep: bool,
+    /// Rules to run the site by, instead of those of this checkout
+    #[arg(long, value_name = "DIR")]
+    rules: Option<PathBuf>,
 }
 
 const HOSTS: usize = 4;
@@ -41,7 +45,10 @@ async fn main() -> ExitCode {
 async fn run(args: &Args) -> anyhow::Result<()> {
     println!("Building the site's programs.");
     let binaries = Binaries::ready(true)?;
-    let plan = SitePlan { loop_secs: 1.0, post_config_check_secs: 3.0, ..SitePlan::new(HOSTS, DPUS)? };
+    let mut plan = SitePlan { loop_secs: 1.0, post_config_check_secs: 3.0, ..SitePlan::new(HOSTS, DPUS)? };
+    if let Some(rules) = &args.rules {
+        plan.rules = rules.canonicalize().with_context(|| format!("no rules in {}", rules.display()))?;
+    }
     println!(
         "\nA site of {HOSTS} hosts with {DPUS} DPUs each. The controller and the agents are the real programs; DPUs and \
          BMCs are\nsimulated. Times are shortened: agents loop every {} s (30 s on a real site), a changed configuration \

@@ -10,6 +10,8 @@ use proto::site::{Explanation, HostHistoryRequest};
 use tests::{HostPlan, Site};
 use tokio::{process::Command, time::sleep};
 
+/// Longer lines are cut.
+const WIDTH: usize = 120;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Tells what happens, with the time since the demo began.
@@ -72,7 +74,7 @@ impl Timeline {
             .await
             .context("run sitectl")?;
         for line in String::from_utf8_lossy(&output.stdout).lines() {
-            println!("          {line}");
+            println!("          {}", fitting(line));
         }
         if !output.status.success() {
             bail!("sitectl {} failed: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim());
@@ -115,7 +117,7 @@ impl Timeline {
 
     /// Tells the transitions after the one that made `version`, and gives the newest version.
     async fn tell_transitions(&self, site: &Site, host: &HostPlan, version: &str) -> Result<String> {
-        let request = HostHistoryRequest { host: host.name.clone(), limit: 50 };
+        let request = HostHistoryRequest { host: host.name.clone(), limit: 50, ..HostHistoryRequest::default() };
         let newest_first = site.operator()?.get_host_history(request).await?.into_inner().transitions;
         let fresh: Vec<_> = newest_first.iter().take_while(|step| step.state_version != version).collect();
         for step in fresh.iter().rev() {
@@ -123,4 +125,9 @@ impl Timeline {
         }
         Ok(fresh.first().map_or_else(|| version.to_owned(), |step| step.state_version.clone()))
     }
+}
+
+/// A line without what does not fit on a screen.
+fn fitting(line: &str) -> String {
+    if line.chars().count() <= WIDTH { line.to_owned() } else { line.chars().take(WIDTH - 1).chain(['…']).collect() }
 }
