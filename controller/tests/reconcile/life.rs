@@ -97,5 +97,52 @@ async fn addresses_are_free_only_after_every_dpu_has_let_go() {
     site.acknowledge(0, 1).await;
     site.until(0, "release", |record| record.instance.is_none()).await;
     assert_eq!(site.instance_addresses().await, [""; 0]);
+
+    // Cleaned and counted again, the host is free for the next tenant.
+    site.until_state(0, "WaitingForCleanup/HostCleanup").await;
+    site.event(0, "cleaned").await;
+    site.until_state(0, "BomValidating/UpdatingInventory").await;
+    site.event(0, "discovered").await;
+    site.until_state(0, "Ready").await;
+    site.create_instance(0, &vpc).await;
+    site.until_state(0, "Assigned/WaitingForNetworkConfig").await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_live_update_keeps_the_old_addresses_until_every_dpu_has_acknowledged() {
+    let site = TestSite::start(1, "Ready").await;
+    let running = site.reconcile(settings());
+    let vpc = site.create_vpc().await;
+    let instance = site.create_instance(0, &vpc).await;
+    site.until_state(0, "Assigned/WaitingForNetworkConfig").await;
+    site.acknowledge_all(0).await;
+    site.until_state(0, "Assigned/Ready").await;
+    let before = site.record(0).await;
+    let resets = site.bmcs[0].machine.resets().len();
+
+    site.add_virtual_function(&instance, &vpc).await;
+    assert_eq!(site.instance_addresses().await.len(), 2);
+    site.until_state(0, "Assigned/NetworkConfigUpdate/WaitingForConfigSynced").await;
+    let promoted = site.record(0).await;
+    assert_ne!(promoted.host.network_version, before.host.network_version);
+    assert_ne!(promoted.instance.unwrap().network_version, before.instance.unwrap().network_version);
+    site.acknowledge(0, 0).await;
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    assert_eq!(site.state(0).await, "Assigned/NetworkConfigUpdate/WaitingForConfigSynced");
+
+    site.acknowledge(0, 1).await;
+    site.until_state(0, "Assigned/Ready").await;
+    let after = site.record(0).await.instance.unwrap();
+    assert_eq!((after.network_update, after.interfaces.len()), (None, 2));
+    assert_eq!(site.bmcs[0].machine.resets().len(), resets, "a live update restarts nothing");
+
+    // Back to one interface: its address is held until both have let go of it.
+    site.only_the_physical_function(&instance, &vpc).await;
+    site.until_state(0, "Assigned/NetworkConfigUpdate/WaitingForConfigSynced").await;
+    assert_eq!(site.instance_addresses().await.len(), 2);
+    site.acknowledge_all(0).await;
+    site.until_state(0, "Assigned/Ready").await;
+    assert_eq!(site.instance_addresses().await.len(), 1);
     running.stop().await;
 }

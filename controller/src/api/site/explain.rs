@@ -95,8 +95,8 @@ fn arm(arm: ArmTrace) -> site::ArmTrace {
 
 /// How the last action since the state was entered failed, if it did.
 fn action_error(record: &HostRecord) -> String {
-    let last = record.actions.first().filter(|action| {
-        action.status == ActionStatus::Failed && action.intended_at.micros() >= record.life.version.micros()
-    });
+    let since = record.life.version.micros();
+    let mut ended = record.actions.iter().filter(|action| action.status != ActionStatus::Intended);
+    let last = ended.next().filter(|last| last.status == ActionStatus::Failed && last.intended_at.micros() >= since);
     last.map(|action| format!("{} on {}: {}", action.name, action.target, action.error)).unwrap_or_default()
 }

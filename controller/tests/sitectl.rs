@@ -1,0 +1,216 @@
+//! `sitectl` as programs use it: exit codes, JSON, and what it says when there is no controller.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of one test program")]
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, Output},
+    sync::Arc,
+    time::Duration,
+};
+
+use controller::{Config, serve};
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+const PACK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/managed_host");
+
+struct Site {
+    url: String,
+    dir: tempfile::TempDir,
+    stop: oneshot::Sender<()>,
+}
+
+impl Site {
+    /// A whole controller on an ephemeral port, with two hosts whose BMC nobody answers for.
+    async fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("site.yaml"), SITE).unwrap();
+        fs::write(
+            at("config.toml"),
+            format!(
+                "listen = \"127.0.0.1:0\"\ndatabase = \"sqlite:{}\"\nrules = \"{PACK}\"\nsite_file = \"{}\"\naddress_file = \"{}\"\n",
+                at("site.db").display(),
+                at("site.yaml").display(),
+                at("address").display(),
+            ),
+        )
+        .unwrap();
+        let config = Config::read(&at("config.toml")).unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        tokio::spawn(async move {
+            serve(config, async {
+                let _ = stopped.await;
+            })
+            .await
+            .unwrap();
+        });
+        let address = loop {
+            if let Ok(address) = fs::read_to_string(at("address")) {
+                break address;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        Self { url: format!("http://{}", address.trim()), dir, stop }
+    }
+
+    async fn run(&self, line: &str) -> Output {
+        sitectl(&self.url, line).await
+    }
+
+    /// Answer of a command that must work, as JSON.
+    async fn json(&self, line: &str) -> Value {
+        let output = self.run(&format!("{line} --output json")).await;
+        assert_eq!(output.status.code(), Some(0), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+}
+
+async fn sitectl(url: &str, line: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sitectl"));
+    command.env("SITECTL_CONTROLLER", url).env("NO_COLOR", "1").args(line.split_whitespace());
+    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+}
+
+fn error(output: &Output) -> (Option<i32>, String) {
+    (output.status.code(), String::from_utf8(output.stderr.clone()).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exit_codes_tell_refused_misused_missing_and_unreachable_apart() {
+    let site = Site::start().await;
+    for (line, code, words) in [
+        ("host list", 0, ""),
+        ("host show nobody", 3, "there is no host `nobody`"),
+        ("host request host-1 decomission", 1, "did you mean `decommission`?"),
+        ("host frobnicate", 2, "unrecognized subcommand"),
+        ("instance create --host any", 2, "required"),
+        ("instance show nobody", 3, "no instance has the id or name `nobody`"),
+        ("vpc delete nobody", 3, "there is no VPC `nobody`"),
+        ("vpc create blue --tenant acme --prefix 10.0.0.0/33", 1, "prefixes"),
+        ("instance create --host any --vpc nobody", 3, "no VPC `nobody`"),
+        ("health list nobody", 3, "no host or DPU is named `nobody`"),
+        ("dpu forget nobody", 3, "there is no DPU `nobody`"),
+        ("rules rollback 0000", 3, "no pack of the site has the hash 0000"),
+    ] {
+        let (found, text) = error(&site.run(line).await);
+        assert_eq!(found, Some(code), "{line}: {text}");
+        assert!(text.contains(words), "{line}: {text}");
+    }
+    let (code, text) = error(&sitectl("http://127.0.0.1:1", "host list").await);
+    assert!(code == Some(4) && text.contains("cannot reach the controller at http://127.0.0.1:1"), "{code:?}: {text}");
+    let (code, text) = error(&sitectl("https://127.0.0.1:1", "host list").await);
+    assert!(code == Some(2) && text.contains("needs --ca"), "{code:?}: {text}");
+    let _ = site.stop.send(());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_get_the_same_answers_as_json() {
+    let site = Arc::new(Site::start().await);
+    let hosts = site.json("host list").await;
+    assert_eq!(hosts["hosts"][0]["name"], "host-1");
+    assert_eq!(hosts["hosts"][1]["machine_id"], "fm100hs0000000000000000000000000000000000000000000000000002");
+    let vpc = site.json("vpc create blue --tenant acme --prefix 10.20.0.0/24").await;
+    assert_eq!(site.json("vpc list").await["vpcs"][0], vpc);
+
+    // Nobody has reported for the DPUs, so only somebody who insists gets the host.
+    let (code, text) = error(&site.run("instance create --host any --vpc blue").await);
+    assert!(code == Some(1) && text.contains("no Ready host can be had"), "{text}");
+    let line = "instance create --host host-2 --vpc blue --vf 1 --hostname web --name web --allow-unhealthy";
+    let instance = site.json(line).await;
+    assert_eq!(
+        (&instance["host"], &instance["tenant"], &instance["state"]),
+        (&"host-2".into(), &"acme".into(), &"provisioning".into())
+    );
+    // Held, but not shown as the instance's before its DPU has said so.
+    assert_eq!(instance["interfaces"][0]["addresses"], Value::Array(vec![]));
+    let addresses = site.json("address list").await;
+    let held = addresses["addresses"].as_array().unwrap().iter().filter(|held| held["owner"] == "web");
+    assert_eq!(held.map(|held| held["address"].as_str().unwrap()).collect::<Vec<_>>(), ["10.20.0.2", "10.20.0.3"]);
+    assert_eq!(instance["interfaces"][1]["function"], "vf1");
+    assert_eq!(site.json("instance show web").await["id"], instance["id"]);
+    assert_eq!(site.json("instance show host-2").await["id"], instance["id"]);
+    assert_eq!(site.json("instance list").await[0]["name"], "web");
+    let (code, text) = error(&site.run("instance show web --wait-for ready --timeout 1").await);
+    assert!(code == Some(1) && text.contains("is not ready after 1 s"), "{text}");
+
+    site.json(
+        "health insert host-1 --probe Smoke --target rack-7 --message burning --classification PreventAllocations",
+    )
+    .await;
+    site.json("health insert host-1-dpu0 --probe Loose --source technician --mode replace").await;
+    let reports = site.json("health list host-1").await;
+    assert_eq!((&reports[0]["probe"], &reports[0]["source"]), (&"Smoke".into(), &"operator".into()));
+    let detail = site.json("host show host-1").await;
+    assert_eq!(detail["alerts"][0]["probe"], "Smoke");
+    assert_eq!(detail["alerts"][1]["dpu"], "host-1-dpu0");
+    assert!(!detail.to_string().contains("wont-tell"));
+    site.json("health remove host-1 --source operator").await;
+    assert_eq!(site.json("health list host-1").await, Value::Array(vec![]));
+
+    let explained = site.json("host explain host-2").await;
+    assert_eq!(explained["outcome"], "wait");
+    assert!(explained["arms"][0]["at"].as_str().unwrap().contains(".rhai:"));
+    assert_eq!(site.json("rules history").await["packs"][0]["in_force"], true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pack_is_tried_first_and_put_in_force_with_the_operators_consent() {
+    let site = Site::start().await;
+    let pack = site.dir.path().join("pack");
+    fs::create_dir(&pack).unwrap();
+    for entry in fs::read_dir(PACK).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            fs::copy(&path, pack.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    let ready: PathBuf = pack.join("ready.rhai");
+    let shipped = fs::read_to_string(&ready).unwrap();
+    fs::write(&ready, shipped.replace("Nothing is requested", "Nobody wants it")).unwrap();
+    let dir = pack.display();
+    let tried = site.json(&format!("rules apply {dir} --dry-run")).await;
+    assert_eq!(tried["changes"].as_array().unwrap().len(), 2, "{tried}");
+    assert_eq!(tried["changes"][0]["after"], "wait: Nobody wants it");
+    let (code, text) = error(&site.run(&format!("rules apply {dir}")).await);
+    assert!(code == Some(1) && text.contains("agree with --yes"), "{text}");
+    let (code, text) = error(&site.run(&format!("rules apply {dir} --yes")).await);
+    assert!(code == Some(1) && text.contains("insist with force"), "{text}");
+    let applied = site.json(&format!("rules apply {dir} --yes --force")).await;
+    assert_eq!(applied["applied"], true);
+    let packs = site.json("rules history").await;
+    let (new, old) = (packs["packs"][0]["hash"].as_str().unwrap(), packs["packs"][1]["hash"].as_str().unwrap());
+    assert_eq!(new, applied["hash"].as_str().unwrap());
+    let back = site.json(&format!("rules rollback {} --yes --force", &old[..12])).await;
+    assert_eq!((back["applied"].as_bool(), back["hash"].as_str()), (Some(true), Some(old)));
+
+    fs::write(&ready, shipped.replace("instance.present", "instance.presnt")).unwrap();
+    let (code, text) = error(&site.run(&format!("rules apply {dir} --yes")).await);
+    assert!(
+        code == Some(1) && text.contains("did you mean `present`?") && text.contains("h.instance.presnt"),
+        "{text}"
+    );
+}
+
+const SITE: &str = "
+network:
+  asn: 65000
+  loopback_prefix: 10.255.0.0/24
+  admin: {prefix: 10.0.0.0/24, vlan: 10, vni: 5000, vpc_vni: 5001}
+  vni_pool: {first: 10000, last: 10999}
+  vlan_pool: {first: 100, last: 199}
+hosts:
+  - name: host-1
+    machine_id: fm100hs0000000000000000000000000000000000000000000000000001
+    initial_state: Ready
+    bmc: {url: \"http://127.0.0.1:9\", username: root, password: wont-tell}
+    dpus:
+      - {name: host-1-dpu0, machine_id: fm100ds0000000000000000000000000000000000000000000000000001}
+  - name: host-2
+    machine_id: fm100hs0000000000000000000000000000000000000000000000000002
+    initial_state: Ready
+    bmc: {url: \"http://127.0.0.1:9\", username: root, password: wont-tell}
+    dpus:
+      - {name: host-2-dpu0, machine_id: fm100ds0000000000000000000000000000000000000000000000000002}
+";
