@@ -14,7 +14,7 @@ use super::{Process, parts, until};
 /// A PostgreSQL server of a test's own, on a loopback port, in a directory that goes away with it.
 #[derive(Debug)]
 pub struct Postgres {
-    server: Process,
+    server: Option<Process>,
     port: u16,
     databases: AtomicU32,
     directory: TempDir,
@@ -43,8 +43,19 @@ impl Postgres {
         run(&mut as_postgres(&program("initdb"), &["-D", &data_text, "-U", "postgres", "-A", "trust", "--no-sync"]));
         // Nobody else asks for this port between here and the server's start, as far as one can tell.
         let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
-        let port = free.port().to_string();
-        let mut command = as_postgres(&program("postgres"), &["-D", &data_text, "-p", &port]);
+        let mut server = Self { server: None, port: free.port(), databases: AtomicU32::new(0), directory };
+        server.resume();
+        server
+    }
+
+    /// Starts the server again after [`Postgres::pause`].
+    ///
+    /// # Panics
+    /// If it does not come up.
+    pub fn resume(&mut self) {
+        let data = self.directory.path().join("data").display().to_string();
+        let port = self.port.to_string();
+        let mut command = as_postgres(&program("postgres"), &["-D", &data, "-p", &port]);
         for setting in [
             "listen_addresses=127.0.0.1",
             "unix_socket_directories=",
@@ -54,7 +65,7 @@ impl Postgres {
         ] {
             command.args(["-c", setting]);
         }
-        let mut server = Process::start("postgres", &mut command, &directory.path().join("log"));
+        let mut server = Process::start("postgres", &mut command, &self.directory.path().join("log"));
         let mut is_ready = Command::new(program("pg_isready"));
         is_ready.args(["-q", "-h", "127.0.0.1", "-p", &port]).stdout(Stdio::null());
         until("PostgreSQL takes connections", Duration::from_secs(30), || {
@@ -62,7 +73,16 @@ impl Postgres {
             let ready = is_ready.status().is_ok_and(|status| status.success());
             if ready { Ok(()) } else { Err(server.log()) }
         });
-        Self { server, port: free.port(), databases: AtomicU32::new(0), directory }
+        self.server = Some(server);
+    }
+
+    /// Stops the server and drops its connections; what is committed stays.
+    pub fn pause(&mut self) {
+        if let Some(server) = self.server.take() {
+            // Fast shutdown: the polite one waits for clients, and a killed server leaves shared memory behind.
+            server.signal("INT");
+            server.stop();
+        }
     }
 
     /// URL of the server without a database, as `SITE_TEST_POSTGRES` takes it.
@@ -98,19 +118,11 @@ impl Postgres {
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
-
-    /// What the server has printed so far.
-    #[must_use]
-    pub fn log(&self) -> String {
-        self.server.log()
-    }
 }
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        // Fast shutdown: the polite one waits for clients, and a killed server leaves shared memory behind.
-        self.server.signal("INT");
-        self.server.end();
+        self.pause();
     }
 }
 

@@ -71,10 +71,6 @@ impl Process {
 
     /// Asks it to end, and waits; a process that does not care is killed.
     pub fn stop(mut self) {
-        self.end();
-    }
-
-    pub(super) fn end(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             self.signal("TERM");
             let deadline = Instant::now() + GRACE;
