@@ -5,7 +5,7 @@ use std::{
 
 use proto::{
     MachineId,
-    forge::{DpuNetworkStatus, ManagedHostNetworkConfigRequest, forge_client::ForgeClient},
+    forge::{DpuNetworkStatus, ManagedHostNetworkConfigRequest, VersionRequest, forge_client::ForgeClient},
 };
 use tonic::{
     Code, Status,
@@ -79,6 +79,20 @@ impl Controller {
             self.after(&status);
             plain(&status)
         })
+    }
+
+    /// Whether the controller answers at all.
+    pub(crate) async fn answers(&mut self) -> Result<(), String> {
+        let mut client = self.client().map_err(|fault| fault.to_string())?;
+        let limit = self.settings.rpc.connect_timeout + self.settings.rpc.call_timeout;
+        match bounded(limit, client.version(VersionRequest::default())).await {
+            Err(status) if transport_may_be_at_fault(&status) => {
+                self.after(&status);
+                Err(plain(&status))
+            }
+            // A refusal is an answer too.
+            _ => Ok(()),
+        }
     }
 
     fn client(&mut self) -> Result<ForgeClient<Channel>, ConnectFault> {

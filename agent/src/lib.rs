@@ -15,6 +15,7 @@ pub mod lint;
 mod marker;
 pub mod parse;
 mod plan;
+mod proof;
 pub mod render;
 mod report;
 mod retry;

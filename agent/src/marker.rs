@@ -75,6 +75,21 @@ impl Applied {
         std::fs::read_to_string(self.directory.join("nvue.yaml")).ok()
     }
 
+    /// Whether a note is there.
+    pub(crate) fn notes(&self, note: Note) -> bool {
+        self.directory.join(note.file()).exists()
+    }
+
+    /// Makes a note, or takes it away.
+    pub(crate) fn set(&self, note: Note, there: bool) -> io::Result<()> {
+        let path = self.directory.join(note.file());
+        match (there, path.exists()) {
+            (true, false) => write_private(&path, b""),
+            (false, true) => remove(&path),
+            _ => Ok(()),
+        }
+    }
+
     /// Records what runs: the text first, the marker last, since the marker speaks for it.
     pub(crate) fn write(&self, marker: &Marker, nvue: &str) -> io::Result<()> {
         let text = self.directory.join("nvue.yaml");
@@ -85,6 +100,24 @@ impl Applied {
         }
         let json = serde_json::to_vec_pretty(marker).map_err(io::Error::other)?;
         write_private(&self.directory.join("marker.json"), &json)
+    }
+}
+
+/// Something about what runs that must outlive the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Note {
+    /// An apply broke off half-way and none has succeeded since.
+    HalfApplied,
+    /// A change may be on trial: NVUE goes back from it by itself.
+    OnTrial,
+}
+
+impl Note {
+    fn file(self) -> &'static str {
+        match self {
+            Self::HalfApplied => "half-applied",
+            Self::OnTrial => "on-trial",
+        }
     }
 }
 

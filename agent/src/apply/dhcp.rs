@@ -30,6 +30,9 @@ pub(crate) enum DhcpFault {
     Command { verb: &'static str, reason: String },
 }
 
+/// Files of the DHCP server as they were: text, or none.
+pub(crate) struct Former(Vec<(PathBuf, Option<String>)>);
+
 /// Whether the files of the DHCP server are the ones given.
 pub(crate) fn on_disk(settings: &Settings, dhcp: &Dhcp) -> bool {
     let same = |(path, text): (PathBuf, &str)| std::fs::read(path).is_ok_and(|bytes| bytes == text.as_bytes());
@@ -64,29 +67,34 @@ impl<'a> DhcpService<'a> {
     }
 
     /// Gives the server its files and has it read them. If it does not, the former files are put back.
-    pub(crate) async fn install(&self, dhcp: &Dhcp) -> Result<bool, DhcpFault> {
-        let Some(files) = dhcp.files() else { return Ok(false) };
-        let placed = placed(&self.settings.config_file, files);
-        let former: Vec<_> =
-            placed.iter().map(|(path, _)| (path.clone(), std::fs::read_to_string(path).ok())).collect();
+    pub(crate) async fn install(&self, dhcp: &Dhcp) -> Result<Former, DhcpFault> {
+        let placed = dhcp.files().map(|files| placed(&self.settings.config_file, files)).unwrap_or_default();
+        let former =
+            Former(placed.iter().map(|(path, _)| (path.clone(), std::fs::read_to_string(path).ok())).collect());
         let installed = match placed.iter().try_for_each(|(path, text)| write_public(path, text)) {
             Ok(()) => self.command(&self.settings.reload, "read its configuration").await,
             Err(fault) => Err(fault),
         };
-        let Err(fault) = installed else { return Ok(true) };
-        for (path, text) in former {
-            let back = match text {
-                Some(text) => write_public(&path, &text),
-                None => remove(&path).map_err(|source| DhcpFault::File { path, source }),
-            };
-            if let Err(fault) = back {
-                tracing::warn!("the former configuration cannot be put back: {fault}");
-            }
-        }
-        if let Err(fault) = self.command(&self.settings.reload, "read its former configuration").await {
-            tracing::warn!("{fault}");
+        let Err(fault) = installed else { return Ok(former) };
+        if let Err(second) = self.put_back(former).await {
+            tracing::warn!("the former configuration is not back: {second}");
         }
         Err(fault)
+    }
+
+    /// Puts former files back and has the server read them; without any, it is stopped.
+    pub(crate) async fn put_back(&self, former: Former) -> Result<(), DhcpFault> {
+        let none = former.0.iter().all(|(_, text)| text.is_none());
+        for (path, text) in former.0 {
+            match text {
+                Some(text) => write_public(&path, &text)?,
+                None => remove(&path).map_err(|source| DhcpFault::File { path, source })?,
+            }
+        }
+        if none && !self.settings.stop.is_empty() {
+            return self.command(&self.settings.stop, "stop").await;
+        }
+        self.command(&self.settings.reload, "read its former configuration").await
     }
 
     /// Stops the server and leaves files behind that hold no address.

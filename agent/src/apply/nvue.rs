@@ -13,11 +13,26 @@ pub(crate) struct Nvue<'a> {
     hbn: &'a Hbn,
 }
 
+/// What is believed while a text is given to NVUE.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Attempt {
+    /// It is believed to run: it is only compared, and a difference of masked secrets alone is none.
+    pub(crate) same: bool,
+    /// A change before this one may still be on trial.
+    pub(crate) trial_open: bool,
+    /// An apply broke off half-way: what NVUE calls applied need not run, so even an equal text is applied.
+    pub(crate) half: bool,
+    /// NVUE goes back by itself unless the text is confirmed within this time.
+    pub(crate) trial: Option<Duration>,
+}
+
 /// What became of a text that NVUE took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NvueDone {
     /// It differs from what ran, and runs now.
     Applied,
+    /// It runs, until it is confirmed or rolled back.
+    OnTrial,
     /// It is what ran already.
     Unchanged,
 }
@@ -27,6 +42,8 @@ pub(crate) enum NvueDone {
 pub(crate) enum NvueFault {
     #[error("NVUE refused the configuration at `nv config {step}`: {reason}")]
     Refused { step: &'static str, reason: String },
+    #[error("NVUE broke off while it applied the configuration: {reason}")]
+    BrokeOff { reason: String },
     #[error("`nv config {step}` asked a question instead of working: {question}")]
     Prompt { step: &'static str, question: String },
     #[error("NVUE's daemon went away during `nv config {step}`: {reason}")]
@@ -46,8 +63,25 @@ impl NvueFault {
     pub(crate) fn outcome_unknown(&self) -> bool {
         match self {
             Self::Refused { .. } | Self::Prompt { .. } | Self::File { .. } => false,
+            Self::BrokeOff { .. } => true,
             Self::Command { fault: CommandFault::Start { .. }, .. } => false,
             Self::DaemonGone { step, .. } | Self::Unclear { step, .. } | Self::Command { step, .. } => *step == APPLY,
+        }
+    }
+}
+
+impl NvueFault {
+    /// A part of the text runs.
+    pub(crate) fn is_half(&self) -> bool {
+        matches!(self, Self::BrokeOff { .. })
+    }
+
+    /// It may be the trial that NVUE does not know, not the configuration that it does not like.
+    fn may_be_the_trial(&self) -> bool {
+        match self {
+            Self::Refused { step, reason } => *step == APPLY && !reason.starts_with("Invalid config"),
+            Self::Unclear { step, .. } => *step == APPLY,
+            _ => false,
         }
     }
 }
@@ -57,12 +91,16 @@ impl<'a> Nvue<'a> {
         Self { hbn }
     }
 
-    /// Makes NVUE run `text`. With `same`, a text that is believed to run is only compared, and a difference that
-    /// consists of masked secrets alone is none.
-    pub(crate) async fn replace(&self, text: &str, same: bool) -> Result<NvueDone, NvueFault> {
+    /// Makes NVUE run `text`.
+    pub(crate) async fn replace(&self, text: &str, attempt: &Attempt) -> Result<NvueDone, NvueFault> {
         self.drop_pending().await?;
+        if attempt.trial_open {
+            // If NVUE went back by itself meanwhile it says that there is no trial, which is just as well.
+            let answer = self.config(APPLY, &["--confirm-no"]).await?;
+            tracing::info!("a change that was on trial is taken back: {}", answer.ending());
+        }
         let file = StagedFile::write(self.hbn.nvue_file_here(), text)?;
-        match self.replace_staged(same).await {
+        match self.replace_staged(attempt).await {
             Ok(done) => Ok(done),
             Err(fault) => {
                 file.reject();
@@ -74,29 +112,75 @@ impl<'a> Nvue<'a> {
         }
     }
 
-    async fn replace_staged(&self, same: bool) -> Result<NvueDone, NvueFault> {
+    async fn replace_staged(&self, attempt: &Attempt) -> Result<NvueDone, NvueFault> {
         let path = self.hbn.nvue_file.to_string_lossy();
         let output = self.config("replace", &[&path]).await?;
-        expect_taken("replace", &output)?;
-        match self.diff().await? {
-            Diff::Empty => {
+        let taken = taken(&output)?;
+        let differs = match self.diff().await? {
+            Diff::Empty => false,
+            Diff::MaskedOnly => !attempt.same,
+            Diff::Changes => true,
+        };
+        let revision = taken.revision().map(|revision| revision.as_str());
+        match (differs, attempt.half, attempt.trial) {
+            (false, false, _) => {
                 self.detach().await;
-                return Ok(NvueDone::Unchanged);
+                Ok(NvueDone::Unchanged)
             }
-            Diff::MaskedOnly if same => {
-                self.detach().await;
-                return Ok(NvueDone::Unchanged);
+            // NVUE sees nothing to apply, so it is told which revision is meant.
+            (false, true, _) => self.apply(revision.into_iter().chain(["-y"]).collect()).await,
+            (true, _, None) => self.apply(vec!["-y"]).await,
+            (true, _, Some(time)) => {
+                let time = format!("{}s", time.as_secs().max(1));
+                match self.apply(vec!["--confirm", &time, "-y"]).await {
+                    Err(fault) if fault.may_be_the_trial() => {
+                        tracing::warn!("NVUE takes no changes on trial, so this one is applied at once: {fault}");
+                        self.apply(vec!["-y"]).await
+                    }
+                    // Some releases say `applied` of a change on trial too.
+                    done => done.map(|_| NvueDone::OnTrial),
+                }
             }
-            Diff::MaskedOnly | Diff::Changes => (),
         }
-        let output = self.config(APPLY, &["-y"]).await?;
+    }
+
+    async fn apply(&self, arguments: Vec<&str>) -> Result<NvueDone, NvueFault> {
+        let output = self.config(APPLY, &arguments).await?;
         match apply_answer(&output.both()) {
             ApplyAnswer::Applied(revision) if output.success() => {
                 tracing::info!("NVUE applied revision {}", revision.as_str());
                 Ok(NvueDone::Applied)
             }
+            ApplyAnswer::OnTrial(revision) if output.success() => {
+                tracing::info!("NVUE has revision {} on trial", revision.as_str());
+                Ok(NvueDone::OnTrial)
+            }
             answer => Err(fault(APPLY, answer, &output)),
         }
+    }
+
+    /// Keeps a text that is on trial.
+    pub(crate) async fn confirm(&self) -> Result<(), NvueFault> {
+        let output = self.config(APPLY, &["--confirm-yes"]).await?;
+        match apply_answer(&output.both()) {
+            ApplyAnswer::Applied(_) | ApplyAnswer::Named(_) | ApplyAnswer::Silent | ApplyAnswer::Unclear(_)
+                if output.success() =>
+            {
+                Ok(())
+            }
+            answer => Err(fault(APPLY, answer, &output)),
+        }
+    }
+
+    /// Goes back from a text that is on trial.
+    pub(crate) async fn roll_back(&self) -> Result<(), NvueFault> {
+        let output = self.config(APPLY, &["--confirm-no"]).await?;
+        match apply_answer(&output.both()) {
+            ApplyAnswer::Prompt(_) | ApplyAnswer::DaemonGone(_) => (),
+            _ if output.success() => return Ok(()),
+            _ => (),
+        }
+        Err(fault(APPLY, apply_answer(&output.both()), &output))
     }
 
     /// What the operator wants to be done after each change. NVUE runs the change already, so a failure is only told.
@@ -149,14 +233,18 @@ impl<'a> Nvue<'a> {
 }
 
 /// `nv config replace` says little when all is well, so only bad words and a bad exit status count.
-fn expect_taken(step: &'static str, output: &Output) -> Result<(), NvueFault> {
+fn taken(output: &Output) -> Result<ApplyAnswer, NvueFault> {
     match apply_answer(&output.both()) {
-        ApplyAnswer::Named(_) | ApplyAnswer::Silent | ApplyAnswer::Applied(_) | ApplyAnswer::Unclear(_)
+        answer @ (ApplyAnswer::Named(_)
+        | ApplyAnswer::Silent
+        | ApplyAnswer::Applied(_)
+        | ApplyAnswer::OnTrial(_)
+        | ApplyAnswer::Unclear(_))
             if output.success() =>
         {
-            Ok(())
+            Ok(answer)
         }
-        answer => Err(fault(step, answer, output)),
+        answer => Err(fault("replace", answer, output)),
     }
 }
 
@@ -165,9 +253,13 @@ fn fault(step: &'static str, answer: ApplyAnswer, output: &Output) -> NvueFault 
         ApplyAnswer::Refused(reason) => NvueFault::Refused { step, reason },
         ApplyAnswer::Prompt(question) => NvueFault::Prompt { step, question },
         ApplyAnswer::DaemonGone(reason) => NvueFault::DaemonGone { step, reason },
-        ApplyAnswer::Unclear(_) | ApplyAnswer::Named(_) | ApplyAnswer::Silent | ApplyAnswer::Applied(_) => {
-            NvueFault::Unclear { step, answer: output.ending() }
-        }
+        ApplyAnswer::BrokeOff(reason) if step == APPLY => NvueFault::BrokeOff { reason },
+        ApplyAnswer::BrokeOff(reason) => NvueFault::Refused { step, reason },
+        ApplyAnswer::Unclear(_)
+        | ApplyAnswer::Named(_)
+        | ApplyAnswer::Silent
+        | ApplyAnswer::Applied(_)
+        | ApplyAnswer::OnTrial(_) => NvueFault::Unclear { step, answer: output.ending() },
     }
 }
 

@@ -1,3 +1,5 @@
+mod check;
+mod parse;
 mod render;
 mod run;
 mod status;
@@ -22,6 +24,10 @@ pub(crate) struct Cli {
 enum Command {
     /// Run as a daemon; the default.
     Run,
+    /// Check the DPU once and print what was found; changes nothing.
+    Check(check::Check),
+    /// Print what a parser reads in a command's output, as JSON.
+    Parse(parse::Parse),
     /// Print or write the files for a response of the controller, without touching the DPU.
     Render(Box<render::Render>),
     /// Say what runs since when, and what the controller last said.
@@ -33,6 +39,8 @@ impl Cli {
         let settings = || Settings::load(&self.config);
         match self.command.unwrap_or(Command::Run) {
             Command::Run => run::run(settings()?),
+            Command::Check(check) => check.run(settings()?),
+            Command::Parse(parse) => parse.run(),
             Command::Render(render) => render.run(),
             Command::Status => status::print(&settings()?),
         }

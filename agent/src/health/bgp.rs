@@ -1,4 +1,4 @@
-use std::net::IpAddr;
+use std::{collections::BTreeSet, net::IpAddr};
 
 use super::findings::{Findings, Severity};
 use crate::{
@@ -53,6 +53,13 @@ pub(crate) fn judge(reading: &BgpReading, expected: &Expectations, findings: &mu
         findings.alert(STATS, None, Severity::Critical, message);
     }
     findings.success(STATS, None);
+}
+
+/// The uplinks whose IPv4 session is up.
+pub(crate) fn established(reading: &BgpReading, uplinks: &[String]) -> BTreeSet<String> {
+    let BgpReading::Summary(summary) = reading else { return BTreeSet::new() };
+    let sessions = Sessions::of(summary, Family::Ipv4Unicast);
+    uplinks.iter().filter(|uplink| sessions.fault(uplink).is_none()).cloned().collect()
 }
 
 fn links(expected: &Expectations, findings: &mut Findings) {

@@ -1,33 +1,110 @@
-//! Probes: one family a file. Each turns what a command printed and what is expected into findings; the commands are run
-//! here, the judging is pure.
+//! Probes: one family a file. The commands are run and the files are read here; what they mean is judged in pure code.
 
 mod bgp;
+mod disk;
+mod files;
 mod findings;
+mod hbn;
 
-pub(crate) use bgp::{BgpReading, judge as judge_bgp};
+use std::collections::BTreeSet;
+
+use bgp::BgpReading;
 pub use findings::{Findings, Severity};
 
 use crate::{
     Settings,
     apply::{CommandFault, Output, run},
-    config::ProbeFamily,
+    config::{CommandPrefix, ProbeFamily, under},
     parse::{BgpSummary, ParseFault, bgp_json, bgp_text},
     render::Expectations,
 };
 
 /// Runs all probes that are configured.
+///
+/// Where HBN does not run at all, what is inside it is not asked: one alert says it better than twenty.
 pub(crate) async fn check(settings: &Settings, expected: &Expectations) -> Findings {
     let mut findings = Findings::default();
-    if settings.probes(ProbeFamily::Bgp) {
-        judge_bgp(&read_bgp(settings).await, expected, &mut findings);
+    let hands = Hands { settings };
+    if settings.probes(ProbeFamily::Disk) {
+        disk::judge(&hands.read(&settings.health.df, &[]).await, &mut findings);
+    }
+    if settings.probes(ProbeFamily::Container) {
+        let listing = hands.read(&settings.health.crictl, &["ps", "-o", "json"]).await;
+        hbn::judge_container(&listing, &settings.health.container, &mut findings);
+        if findings.has_alert(hbn::CONTAINER) {
+            return findings;
+        }
+    }
+    if settings.probes(ProbeFamily::Services) {
+        let status = hands.read(&settings.hbn.supervisorctl, &["status"]).await;
+        hbn::judge_services(&status, &settings.health.services, &mut findings);
+        if findings.has_alert(hbn::SUPERVISOR) || findings.has_alert(hbn::SERVICE) {
+            return findings;
+        }
+    }
+    if settings.probes(ProbeFamily::Dhcp) && expected.dhcp_served {
+        hbn::judge_dhcp(&hands.read(&settings.dhcp.status, &[]).await, &mut findings);
+    }
+    if settings.probes(ProbeFamily::Ifreload) {
+        let output = hands.read(&settings.health.ifreload, &["--all", "--syntax-check"]).await;
+        hbn::judge_ifreload(&output, &mut findings);
+    }
+    if settings.probes(ProbeFamily::Files) {
+        for path in &settings.health.files {
+            let length = std::fs::metadata(under(&settings.hbn.root_dir, path)).map(|metadata| metadata.len());
+            files::judge(path, length, &mut findings);
+        }
+    }
+    let daemons = settings.health.frr_daemons.as_ref().filter(|_| settings.probes(ProbeFamily::Bgp));
+    if let Some(path) = daemons {
+        let text = std::fs::read_to_string(under(&settings.hbn.root_dir, path));
+        files::judge_daemons(path, text, &mut findings);
+    }
+    // FRR without its BGP daemon has no sessions, and that alert is there already.
+    if settings.probes(ProbeFamily::Bgp) && !findings.has_alert(files::BGP_DAEMON) {
+        bgp::judge(&hands.sessions().await, expected, &mut findings);
     }
     findings
 }
 
-/// Asks FRR for its sessions: as JSON, and as text where FRR has no JSON to give.
-async fn read_bgp(settings: &Settings) -> BgpReading {
-    let ask = async |command: &str| run(&settings.hbn.vtysh, &["-c", command], settings.hbn.command_timeout).await;
-    let read = |output: Result<Output, CommandFault>, parse: fn(&str) -> Result<BgpSummary, ParseFault>| match output {
+/// Probes that are worth a look by a person, not a command every 30 s.
+pub(crate) async fn check_once(settings: &Settings, findings: &mut Findings) {
+    if !settings.health.mlxprivhost.is_empty() {
+        let output = Hands { settings }.read(&settings.health.mlxprivhost, &[]).await;
+        hbn::judge_privilege(&output, findings);
+    }
+}
+
+/// Names of the uplinks whose session is up.
+pub(crate) async fn established_uplinks(settings: &Settings) -> BTreeSet<String> {
+    bgp::established(&Hands { settings }.sessions().await, &settings.hbn.uplinks)
+}
+
+/// What a command printed, or why it printed nothing of use.
+pub(crate) type Said = Result<Output, CommandFault>;
+
+struct Hands<'a> {
+    settings: &'a Settings,
+}
+
+impl Hands<'_> {
+    async fn read(&self, command: &CommandPrefix, arguments: &[&str]) -> Said {
+        run(command, arguments, self.settings.hbn.command_timeout).await
+    }
+
+    /// Asks FRR for its sessions: as JSON, and as text where FRR has no JSON to give.
+    async fn sessions(&self) -> BgpReading {
+        let vtysh = &self.settings.hbn.vtysh;
+        let json = self.read(vtysh, &["-c", "show bgp summary json"]).await;
+        if json.as_ref().is_ok_and(|output| output.stdout.contains('%') && !output.stdout.contains('{')) {
+            return reading(self.read(vtysh, &["-c", "show bgp summary"]).await, bgp_text);
+        }
+        reading(json, bgp_json)
+    }
+}
+
+fn reading(said: Said, parse: fn(&str) -> Result<BgpSummary, ParseFault>) -> BgpReading {
+    match said {
         Err(fault) => BgpReading::Unreadable(fault.to_string()),
         // Without its daemon, vtysh of FRR 7 says so on standard error and ends with 0.
         Ok(output) if !output.success() || (output.stdout.trim().is_empty() && !output.stderr.trim().is_empty()) => {
@@ -37,10 +114,5 @@ async fn read_bgp(settings: &Settings) -> BgpReading {
             Ok(summary) => BgpReading::Summary(summary),
             Err(fault) => BgpReading::Unreadable(fault.to_string()),
         },
-    };
-    let json = ask("show bgp summary json").await;
-    if json.as_ref().is_ok_and(|output| output.stdout.contains('%') && !output.stdout.contains('{')) {
-        return read(ask("show bgp summary").await, bgp_text);
     }
-    read(json, bgp_json)
 }

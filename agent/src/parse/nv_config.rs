@@ -3,7 +3,6 @@ use nom::{
     branch::alt,
     bytes::complete::{tag, tag_no_case, take_till1},
     character::complete::{char, space0},
-    combinator::value,
     sequence::{delimited, preceded},
 };
 use serde::Serialize;
@@ -35,10 +34,14 @@ impl From<&str> for RevisionId {
 pub enum ApplyAnswer {
     /// `applied [rev_id: N]` or `applied_and_saved [rev_id: N]`.
     Applied(RevisionId),
+    /// `confirm [rev_id: N]`: it runs, and is rolled back unless it is confirmed in time.
+    OnTrial(RevisionId),
     /// Only a revision was named (`created`, `attached`, …): nothing is applied.
     Named(RevisionId),
     /// NVUE looked at the configuration and said no; its words.
     Refused(String),
+    /// NVUE broke off while it applied: a part of the configuration may run; its words.
+    BrokeOff(String),
     /// NVUE asked a question that nobody answers; its words.
     Prompt(String),
     /// The NVUE daemon went away: nobody knows how far it came.
@@ -49,11 +52,21 @@ pub enum ApplyAnswer {
     Unclear(String),
 }
 
+impl ApplyAnswer {
+    /// The revision that is named.
+    #[must_use]
+    pub fn revision(&self) -> Option<&RevisionId> {
+        match self {
+            Self::Applied(id) | Self::OnTrial(id) | Self::Named(id) => Some(id),
+            _ => None,
+        }
+    }
+}
+
 /// Reads the answer of `nv config apply`, `replace`, or `detach` from standard output and standard error together.
 #[must_use]
 pub fn apply_answer(text: &str) -> ApplyAnswer {
     let mut named = None;
-    let mut applied = None;
     let mut refused = None;
     let lines: Vec<&str> = text.lines().collect();
     for (number, line) in lines.iter().enumerate() {
@@ -66,30 +79,36 @@ pub fn apply_answer(text: &str) -> ApplyAnswer {
         }
         if refused.is_none() && complaint(line).is_ok() {
             refused = Some(reason());
-        } else if let Ok((_, (is_applied, id))) = revision_line(line) {
-            let slot = if is_applied { &mut applied } else { &mut named };
-            *slot = Some(RevisionId::from(id));
+        } else if let Ok((_, (word, id))) = revision_line(line) {
+            let id = RevisionId::from(id);
+            named = Some(match word {
+                "applied" | "applied_and_saved" => ApplyAnswer::Applied(id),
+                "confirm" => ApplyAnswer::OnTrial(id),
+                _ => ApplyAnswer::Named(id),
+            });
         }
     }
-    match (refused, applied, named) {
-        (Some(reason), _, _) => ApplyAnswer::Refused(reason),
-        (None, Some(id), _) => ApplyAnswer::Applied(id),
-        (None, None, Some(id)) => ApplyAnswer::Named(id),
-        (None, None, None) if text.trim().is_empty() => ApplyAnswer::Silent,
-        (None, None, None) => ApplyAnswer::Unclear(excerpt(text.trim())),
+    match (refused, named) {
+        (Some(reason), _) if broken_off(&reason).is_ok() => ApplyAnswer::BrokeOff(reason),
+        (Some(reason), _) => ApplyAnswer::Refused(reason),
+        (None, Some(answer)) => answer,
+        (None, None) if text.trim().is_empty() => ApplyAnswer::Silent,
+        (None, None) => ApplyAnswer::Unclear(excerpt(text.trim())),
     }
 }
 
-/// `word [rev_id: id]`: whether the word says applied, and the id. A progress word may be glued in front.
-fn revision_line(line: &str) -> IResult<&str, (bool, &str)> {
-    let word = alt((
-        value(true, tag("applied_and_saved")),
-        value(true, tag("applied")),
-        value(false, take_till1(|c: char| c == '[' || c == ' ')),
-    ));
+/// `Failed to apply`, but not `Failed to prepare to apply`, which comes before anything moves.
+fn broken_off(reason: &str) -> IResult<&str, &str> {
+    preceded(tag_no_case("failed to "), alt((tag_no_case("apply"), tag_no_case("reload"), tag_no_case("save"))))
+        .parse(reason)
+}
+
+/// `word [rev_id: id]`: both.
+fn revision_line(line: &str) -> IResult<&str, (&str, &str)> {
+    let word = take_till1(|c: char| c == '[' || c.is_whitespace());
     let id = delimited(tag("[rev_id:"), preceded(space0, take_till1(|c: char| c == ']')), char(']'));
-    let (rest, (applied, id)) = (preceded(space0, word), preceded(space0, id)).parse(line)?;
-    Ok((rest, (applied, id.trim())))
+    let (rest, (word, id)) = (preceded(space0, word), preceded(space0, id)).parse(line)?;
+    Ok((rest, (word, id.trim())))
 }
 
 /// A line that begins a complaint.

@@ -5,19 +5,25 @@ use tempfile::TempDir;
 
 pub(crate) const ID: &str = "fm100ds0123456789abcdefghijklmnopqrstuv0123456789abcdefghij";
 
-/// NVUE as far as an agent sees it: pending and applied configurations, each a file. A file `on-<step>` is shell that
-/// runs before the step and may end the command.
+/// NVUE as far as an agent sees it: pending and applied configurations, each a file, and the one to go back to from a
+/// trial. A file `on-<step>` is shell that runs before the step and may end the command.
 const NV: &str = r#"
 cd "$1"; shift
 echo "nv $*" >> commands
-step=$2
-[ -f "on-$step" ] && . "./on-$step"
 revision() { r=$(($(cat revision 2>/dev/null || echo 0) + $1)); echo $r > revision; echo $r; }
-case "$step" in
-replace) cp "$3" pending; echo "created [rev_id: $(revision 1)]" ;;
-diff) if [ -f pending ] && ! cmp -s pending applied; then printf -- '- set:\n    changed: yes\n'; fi ;;
-apply) mv pending applied; echo "applied [rev_id: $(revision 0)]" ;;
-detach) rm -f pending ;;
+put() { [ -f applied ] && cp applied former; mv pending applied; }
+step=$2
+case "$3" in --confirm-yes|--confirm-no) step=${3#--} ;; esac
+[ -f "on-$step" ] && . "./on-$step"
+case "$step $3" in
+"replace "*) cp "$3" pending; echo "created [rev_id: $(revision 1)]" ;;
+"diff "*) if [ -f pending ] && ! cmp -s pending applied; then printf -- '- set:\n    changed: yes\n'; fi ;;
+"apply --confirm") put; touch trial; echo "confirm [rev_id: $(revision 0)]" ;;
+"apply "*) put; echo "applied [rev_id: $(revision 0)]" ;;
+"confirm-yes "*) rm trial; echo "applied [rev_id: $(revision 0)]" ;;
+"confirm-no "*) [ -f trial ] || { echo "Error: There is no configuration to confirm."; exit 1; }
+    rm trial; mv former applied; echo "confirm_fail [rev_id: $(revision 0)]" ;;
+"detach "*) rm -f pending ;;
 *) echo "Error: $*"; exit 1 ;;
 esac
 "#;
@@ -105,6 +111,7 @@ impl Dpu {
             nv = ["sh", "{dpu}/nv", "{dpu}"]
             vtysh = ["sh", "{dpu}/vtysh", "{dpu}"]
             command_timeout_secs = 1
+            confirm_secs = 1
             nvue_file = "{dpu}/nvue.yaml"
             [dhcp]
             config_file = "{dpu}/kea.conf"

@@ -23,8 +23,9 @@ async fn the_first_pass_configures_and_acknowledges() {
             "nv config diff",
             "nv config replace DPU/nvue.yaml",
             "nv config diff",
-            "nv config apply -y",
+            "nv config apply --confirm 1s -y",
             "dhcp reload",
+            "nv config apply --confirm-yes",
         ]
     );
     assert!(dpu.read("applied").unwrap().contains("192.0.2.11"));
@@ -135,7 +136,7 @@ async fn a_restart_without_a_controller_keeps_what_ran() {
         let asked = ["nv config diff", "nv config replace DPU/nvue.yaml", "nv config diff"];
         let commands = dpu.commands();
         assert_eq!(commands[..3], asked, "{case}: NVUE is asked what runs");
-        assert_eq!(commands[3], if drift { "nv config apply -y" } else { "nv config detach" }, "{case}");
+        assert_eq!(commands[3], if drift { "nv config apply --confirm 1s -y" } else { "nv config detach" }, "{case}");
         assert_eq!(dpu.read("applied").unwrap(), runs, "{case}");
     }
 }

@@ -1,6 +1,8 @@
 //! The agent's loop against a controller that speaks the real protocol and against `nv`, `vtysh` and a DHCP server that
 //! are shell scripts in a directory of their own.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests, which end by panicking")]
+
 mod applying;
 mod controller;
 mod dpu;

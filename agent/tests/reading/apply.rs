@@ -46,6 +46,11 @@ fn other_words_are_told_apart() {
             "Failed to prepare to apply\n  no space left\nmore\n",
             ApplyAnswer::Refused("Failed to prepare to apply no space left".into()),
         ),
+        (
+            "Failed to apply [rev_id: 9]\n  frr did not reload\n",
+            ApplyAnswer::BrokeOff("Failed to apply [rev_id: 9] frr did not reload".into()),
+        ),
+        ("confirm [rev_id: 9]\n", ApplyAnswer::OnTrial("9".into())),
         ("no config diff\n", ApplyAnswer::Unclear("no config diff".into())),
         ("applied [rev_id: 7]\nError: cannot save\n", ApplyAnswer::Refused("Error: cannot save".into())),
     ] {

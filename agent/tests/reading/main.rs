@@ -1,5 +1,7 @@
 //! Outputs of real commands and of known troubles, held against what they say.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests, which end by panicking")]
+
 mod apply;
 mod bgp_json;
 mod bgp_text;

@@ -1,0 +1,44 @@
+use std::{
+    io::{Read as _, Write as _},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use agent::parse::{KINDS, Kind};
+use anyhow::Context as _;
+use clap::Args;
+
+/// Options of `parse`.
+#[derive(Debug, Args)]
+#[command(after_help = kinds())]
+pub(crate) struct Parse {
+    /// Kind of output, see below.
+    kind: String,
+    /// File that holds the output; `-` for standard input.
+    file: PathBuf,
+}
+
+impl Parse {
+    /// Prints what a parser reads in a file, as JSON.
+    pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
+        let kind = Kind::named(&self.kind)
+            .with_context(|| format!("there is no kind `{}`; the kinds are\n{}", self.kind, kinds()))?;
+        let mut text = String::new();
+        if self.file.as_os_str() == "-" {
+            std::io::stdin().read_to_string(&mut text)?;
+        } else {
+            text =
+                std::fs::read_to_string(&self.file).with_context(|| format!("cannot read {}", self.file.display()))?;
+        }
+        let value = kind.read(&text)?;
+        let mut out = std::io::stdout().lock();
+        serde_json::to_writer_pretty(&mut out, &value)?;
+        writeln!(out)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn kinds() -> String {
+    let line = |kind: &Kind| format!("  {:<14} {}", kind.name, kind.command);
+    std::iter::once("Kinds:".to_owned()).chain(KINDS.iter().map(line)).collect::<Vec<_>>().join("\n")
+}

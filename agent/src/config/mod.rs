@@ -1,0 +1,222 @@
+mod read;
+mod sections;
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use proto::MachineId;
+use serde::Deserialize;
+
+use crate::render::{DhcpServer, DhcpSettings, Environment};
+
+use read::parsed;
+pub use sections::LogFormat;
+pub(crate) use sections::{CommandPrefix, Dhcp, Hbn, ProbeFamily, Rpc, Tls};
+use sections::{Health, Log, Period, Templates};
+
+/// What an operator tells one agent, from a TOML file. Unknown keys are refused.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The site controller, `http://host:port` or `https://host:port`.
+    pub controller: String,
+    /// Id of this DPU.
+    #[serde(deserialize_with = "parsed")]
+    pub machine_id: MachineId,
+    /// Directory of the marker, the last answer, `status.json` and what is applied.
+    #[serde(default = "state_dir")]
+    pub state_dir: PathBuf,
+    /// Certificates for an `https://` controller.
+    #[serde(default)]
+    pub tls: Tls,
+    /// How calls to the controller are bounded.
+    #[serde(default)]
+    pub rpc: Rpc,
+    /// Times of the loop.
+    #[serde(default)]
+    pub period: Period,
+    /// HBN and the commands that reach into it.
+    #[serde(default)]
+    pub hbn: Hbn,
+    /// The DHCP server for the host.
+    #[serde(default)]
+    pub dhcp: Dhcp,
+    /// What is checked.
+    #[serde(default)]
+    pub health: Health,
+    /// Where templates come from.
+    #[serde(default)]
+    pub templates: Templates,
+    /// What is logged.
+    #[serde(default)]
+    pub log: Log,
+}
+
+/// Why a configuration file is not usable.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigFault {
+    /// It could not be read.
+    #[error("cannot read the configuration {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is not what this program expects.
+    #[error("the configuration {path} is not usable: {fault}")]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        fault: String,
+    },
+}
+
+impl Settings {
+    /// Reads and checks a TOML file.
+    ///
+    /// # Errors
+    /// [`ConfigFault`] with the file and the place.
+    pub fn load(path: &Path) -> Result<Self, ConfigFault> {
+        let text = std::fs::read_to_string(path).map_err(|source| ConfigFault::Read { path: path.into(), source })?;
+        Self::parse(&text).map_err(|fault| ConfigFault::Content { path: path.into(), fault })
+    }
+
+    /// Reads and checks TOML text.
+    ///
+    /// # Errors
+    /// The place and the reason, as text.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let settings: Self = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        settings.check()?;
+        Ok(settings)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let fault = |text: &str| Err(text.to_owned());
+        if !self.controller.starts_with("http://") && !self.controller.starts_with("https://") {
+            return fault("`controller` must start with http:// or https://");
+        }
+        if self.tls.cert.is_some() != self.tls.key.is_some() {
+            return fault("`tls.cert` and `tls.key` go together");
+        }
+        if self.period.pass < Duration::from_millis(50) {
+            return fault("`period.loop_secs` must be at least 0.05");
+        }
+        if self.hbn.nv.is_empty() {
+            return fault("`hbn.nv` must name a command, for example [\"nv\"]");
+        }
+        if self.hbn.uplinks.is_empty() {
+            return fault("`hbn.uplinks` must name at least one uplink");
+        }
+        Ok(())
+    }
+
+    /// What rendering needs to know of this DPU.
+    #[must_use]
+    pub fn environment(&self) -> Environment {
+        let Self { hbn, dhcp, .. } = self;
+        Environment {
+            uplinks: hbn.uplinks.clone(),
+            metadata_interface: Some(hbn.metadata_interface.clone()).filter(|name| name != "none"),
+            hbn_version: hbn.version.clone(),
+            dhcp: DhcpSettings {
+                server: dhcp.server,
+                nameservers: dhcp.nameservers.clone(),
+                ntp_servers: dhcp.ntp_servers.clone(),
+                provisioning_server: dhcp.provisioning_server,
+                ..DhcpSettings::default()
+            },
+        }
+    }
+
+    /// Whether probes of a family run: named in `health.probes`, or not listed there at all and configured.
+    #[must_use]
+    pub fn probes(&self, family: ProbeFamily) -> bool {
+        let configured = match family {
+            ProbeFamily::Bgp => !self.hbn.vtysh.is_empty(),
+            ProbeFamily::Container => !self.health.crictl.is_empty(),
+            ProbeFamily::Ifreload => !self.health.ifreload.is_empty(),
+            ProbeFamily::Services => !self.hbn.supervisorctl.is_empty() && !self.health.services.is_empty(),
+            ProbeFamily::Dhcp => self.dhcp.server != DhcpServer::None && !self.dhcp.status.is_empty(),
+            ProbeFamily::Disk => !self.health.df.is_empty(),
+            ProbeFamily::Files => !self.health.files.is_empty(),
+            ProbeFamily::PostConfigCheck => true,
+        };
+        configured && self.health.probes.as_ref().is_none_or(|list| list.contains(&family))
+    }
+}
+
+/// `path` of a system whose root is seen at `root`.
+pub(crate) fn under(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+fn state_dir() -> PathBuf {
+    "/var/lib/dpu-agent".into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = include_str!("../../config.example.toml");
+    const LEAST: &str = "controller = \"http://127.0.0.1:1\"\n\
+        machine_id = \"fm100ds0123456789abcdefghijklmnopqrstuv0123456789abcdefghij\"\n";
+
+    #[test]
+    fn the_example_is_read_and_shows_the_defaults() {
+        let example = Settings::parse(EXAMPLE).unwrap();
+        let least = Settings::parse(LEAST).unwrap();
+        assert_eq!(format!("{:?}", example.period), format!("{:?}", least.period));
+        assert_eq!(format!("{:?}", example.rpc), format!("{:?}", least.rpc));
+        assert_eq!(format!("{:?}", example.hbn), format!("{:?}", least.hbn));
+        assert_eq!(format!("{:?}", example.log), format!("{:?}", least.log));
+        assert_eq!(example.health.container, least.health.container);
+        assert_eq!(example.state_dir, least.state_dir);
+        assert_eq!(example.dhcp.config_file, least.dhcp.config_file);
+    }
+
+    #[test]
+    fn faults_name_the_place() {
+        for (text, place) in [
+            ("machine_id = \"x\"\ncontroller = \"http://x\"", "no machine id"),
+            ("controller = \"http://x\"", "machine_id"),
+            (&format!("{LEAST}colour = 1"), "colour"),
+            (&format!("{LEAST}[hbn]\nnvue = 1"), "nvue"),
+            (&format!("{LEAST}[period]\nloop_secs = 0"), "above 0"),
+            (&format!("{LEAST}[period]\nloop_secs = 0.001"), "at least 0.05"),
+            (&format!("{LEAST}[period]\nloop_secs = -1"), "0 to 86400"),
+            (&format!("{LEAST}[period]\nisolate_after = 0"), "isolate_after"),
+            (&format!("{LEAST}[dhcp]\nserver = \"dnsmasq\""), "dnsmasq"),
+            (&format!("{LEAST}[tls]\ncert = \"a\""), "tls.key"),
+            (&LEAST.replace("http://", "ftp://"), "http://"),
+        ] {
+            let fault = Settings::parse(text).unwrap_err();
+            assert!(fault.contains(place), "{place}: {fault}");
+        }
+    }
+
+    #[test]
+    fn paths_of_hbn_are_seen_below_its_root() {
+        let mut settings = Settings::parse(LEAST).unwrap();
+        assert_eq!(settings.hbn.nvue_file_here(), Path::new("/var/support/nvue_startup.yaml"));
+        settings.hbn.root_dir = "/var/lib/hbn".into();
+        assert_eq!(settings.hbn.nvue_file_here(), Path::new("/var/lib/hbn/var/support/nvue_startup.yaml"));
+    }
+
+    #[test]
+    fn probes_run_where_their_command_is_configured_and_nobody_says_otherwise() {
+        let mut settings = Settings::parse(LEAST).unwrap();
+        assert!(settings.probes(ProbeFamily::Bgp));
+        assert!(!settings.probes(ProbeFamily::Disk));
+        assert!(!settings.probes(ProbeFamily::Services));
+        settings.health.df = vec!["df".into()];
+        assert!(settings.probes(ProbeFamily::Disk));
+        settings.health.probes = Some(vec![ProbeFamily::Disk]);
+        assert!(!settings.probes(ProbeFamily::Bgp));
+    }
+}

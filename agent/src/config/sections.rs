@@ -1,0 +1,269 @@
+use std::{net::Ipv4Addr, num::NonZeroU32, path::PathBuf, time::Duration};
+
+use serde::Deserialize;
+
+use super::{
+    read::{parsed, parsed_some, seconds, seconds_or_none},
+    under,
+};
+use crate::render::{DhcpServer, HbnVersion};
+
+/// Certificates, PEM files; read again whenever they change.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tls {
+    /// Who may sign the controller's certificate.
+    pub ca: Option<PathBuf>,
+    /// This DPU's certificate.
+    pub cert: Option<PathBuf>,
+    /// Its key.
+    pub key: Option<PathBuf>,
+    /// Name in the controller's certificate, where it is not the host in `controller`.
+    pub domain: Option<String>,
+}
+
+/// Bounds of one call.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rpc {
+    /// Longest time to connect.
+    #[serde(rename = "connect_timeout_secs", deserialize_with = "seconds")]
+    pub connect_timeout: Duration,
+    /// Longest time from request to answer.
+    #[serde(rename = "call_timeout_secs", deserialize_with = "seconds")]
+    pub call_timeout: Duration,
+    /// Largest answer taken, in MiB.
+    pub max_message_mib: u16,
+}
+
+/// Times of the loop, in seconds; fractions are allowed.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Period {
+    /// From one pass to the next.
+    #[serde(rename = "loop_secs", deserialize_with = "seconds")]
+    pub pass: Duration,
+    /// How long a changed configuration must run before it counts as healthy.
+    #[serde(rename = "post_config_check_secs", deserialize_with = "seconds_or_none")]
+    pub post_config_check: Duration,
+    /// How many `NotFound` answers in a row isolate the DPU.
+    pub isolate_after: NonZeroU32,
+    /// Longest pause after failures of one and the same configuration.
+    #[serde(rename = "longest_backoff_secs", deserialize_with = "seconds")]
+    pub longest_backoff: Duration,
+}
+
+/// A command and its first arguments, for example `["crictl", "exec", "ID", "nv"]`.
+pub(crate) type CommandPrefix = Vec<String>;
+
+/// HBN: its devices, its commands, its files.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Hbn {
+    /// Uplinks to the top-of-rack switches, p0 first.
+    pub uplinks: Vec<String>,
+    /// HBN's interface towards the metadata service, or `none`.
+    pub metadata_interface: String,
+    /// Release of HBN, for example `2.3.0-doca2.8.0`; absent: a current one.
+    #[serde(deserialize_with = "parsed_some")]
+    pub version: Option<HbnVersion>,
+    /// How to run `nv`.
+    pub nv: CommandPrefix,
+    /// How to run `vtysh`; empty: BGP is not checked.
+    pub vtysh: CommandPrefix,
+    /// How to run `supervisorctl` in HBN; empty: services are not checked.
+    pub supervisorctl: CommandPrefix,
+    /// Run after each change that NVUE applied, for example to restart `nl2doca`; empty: nothing.
+    pub after_apply: CommandPrefix,
+    /// Longest time for one command.
+    #[serde(rename = "command_timeout_secs", deserialize_with = "seconds")]
+    pub command_timeout: Duration,
+    /// The configuration file, by the path that `nv` is told.
+    pub nvue_file: PathBuf,
+    /// Where the root of HBN's file system is for the agent: `/` unless HBN runs in a container.
+    pub root_dir: PathBuf,
+    /// Time within which the agent confirms a change; NVUE rolls back by itself if it does not. 0: apply at once.
+    #[serde(rename = "confirm_secs", deserialize_with = "seconds_or_none")]
+    pub confirm: Duration,
+}
+
+/// The DHCP server for the host.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dhcp {
+    /// Which one: `kea`, `dhcpd`, `nico` or `none`.
+    #[serde(deserialize_with = "parsed")]
+    pub server: DhcpServer,
+    /// Its configuration file.
+    pub config_file: PathBuf,
+    /// Checks a configuration file, whose path is added; empty: not checked.
+    pub check: CommandPrefix,
+    /// Makes the server read its file; empty: it notices by itself.
+    pub reload: CommandPrefix,
+    /// Stops the server; empty: it stops when its file is gone.
+    pub stop: CommandPrefix,
+    /// Ends with 0 while the server runs; empty: not checked.
+    pub status: CommandPrefix,
+    /// Name servers handed to the host.
+    pub nameservers: Vec<Ipv4Addr>,
+    /// Time servers handed to the host.
+    pub ntp_servers: Vec<Ipv4Addr>,
+    /// Server that the host boots from.
+    pub provisioning_server: Option<Ipv4Addr>,
+}
+
+/// What is checked.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Health {
+    /// The probes to run; absent: all whose command is configured.
+    pub probes: Option<Vec<ProbeFamily>>,
+    /// Prints the file systems, for example `["df", "-HP"]`; empty: disks are not checked.
+    pub df: CommandPrefix,
+    /// How to run `crictl`, where HBN runs in a container; empty: it is not looked for.
+    pub crictl: CommandPrefix,
+    /// Name of HBN's container.
+    pub container: String,
+    /// Services that `supervisorctl` must show as running.
+    pub services: Vec<String>,
+    /// How to run `ifreload` in HBN; empty: the interfaces' configuration is not checked.
+    pub ifreload: CommandPrefix,
+    /// Files that must exist and hold something, by their path in HBN.
+    pub files: Vec<PathBuf>,
+    /// FRR's list of daemons, by its path in HBN; absent: it is not looked at.
+    pub frr_daemons: Option<PathBuf>,
+    /// Asks for the privilege level of the host; run by `dpu-agent check` only.
+    pub mlxprivhost: CommandPrefix,
+}
+
+/// A family of probes that can be named in `health.probes`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProbeFamily {
+    /// Sessions, from `vtysh`.
+    Bgp,
+    /// HBN's container, from `crictl`.
+    Container,
+    /// Services in HBN, from `supervisorctl`.
+    Services,
+    /// The interfaces' configuration, from `ifreload`.
+    Ifreload,
+    /// The DHCP server.
+    Dhcp,
+    /// Disk space, from `df`.
+    Disk,
+    /// Files that HBN needs.
+    Files,
+    /// The pause after a change.
+    PostConfigCheck,
+}
+
+/// Where templates come from.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Templates {
+    /// Directory whose files replace the built-in templates of the same name.
+    pub dir: Option<PathBuf>,
+}
+
+/// What is logged, on standard error.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Log {
+    /// For people or for programs.
+    pub format: LogFormat,
+    /// For example `info` or `info,agent=debug`.
+    pub filter: String,
+}
+
+/// Form of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// One readable line.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl Hbn {
+    /// The configuration file as the agent sees it.
+    #[must_use]
+    pub fn nvue_file_here(&self) -> PathBuf {
+        under(&self.root_dir, &self.nvue_file)
+    }
+}
+
+impl Default for Rpc {
+    fn default() -> Self {
+        Self { connect_timeout: Duration::from_secs(5), call_timeout: Duration::from_secs(10), max_message_mib: 32 }
+    }
+}
+
+impl Default for Period {
+    fn default() -> Self {
+        Self {
+            pass: Duration::from_secs(30),
+            post_config_check: Duration::from_secs(30),
+            isolate_after: NonZeroU32::MIN,
+            longest_backoff: Duration::from_secs(300),
+        }
+    }
+}
+
+impl Default for Hbn {
+    fn default() -> Self {
+        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        Self {
+            uplinks: words(&["p0_if", "p1_if"]),
+            metadata_interface: "pf0dpu1_if".into(),
+            version: None,
+            nv: words(&["nv"]),
+            vtysh: words(&["vtysh"]),
+            supervisorctl: Vec::new(),
+            after_apply: Vec::new(),
+            command_timeout: Duration::from_secs(45),
+            nvue_file: "/var/support/nvue_startup.yaml".into(),
+            root_dir: "/".into(),
+            confirm: Duration::from_secs(120),
+        }
+    }
+}
+
+impl Default for Dhcp {
+    fn default() -> Self {
+        Self {
+            server: DhcpServer::Kea,
+            config_file: "/etc/kea/kea-dhcp4.conf".into(),
+            check: Vec::new(),
+            reload: Vec::new(),
+            stop: Vec::new(),
+            status: Vec::new(),
+            nameservers: Vec::new(),
+            ntp_servers: Vec::new(),
+            provisioning_server: None,
+        }
+    }
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self {
+            probes: None,
+            df: Vec::new(),
+            crictl: Vec::new(),
+            container: "doca-hbn".into(),
+            services: Vec::new(),
+            ifreload: Vec::new(),
+            files: Vec::new(),
+            frr_daemons: None,
+            mlxprivhost: Vec::new(),
+        }
+    }
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { format: LogFormat::Text, filter: "info".into() }
+    }
+}

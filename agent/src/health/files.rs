@@ -1,0 +1,94 @@
+use std::{io, path::Path};
+
+use super::findings::{Findings, Severity};
+
+/// A file is there.
+const EXISTS: &str = "FileExists";
+/// A file holds something.
+const VALID: &str = "FileIsValid";
+/// FRR is told to run its BGP daemon.
+pub(super) const BGP_DAEMON: &str = "BgpDaemonEnabled";
+/// Fewest bytes of a file that holds something: less is a rest of a write that was cut off.
+const FEWEST_BYTES: u64 = 100;
+
+/// Holds a file's length against what a written one has.
+pub(super) fn judge(path: &Path, length: io::Result<u64>, findings: &mut Findings) {
+    let name = path.display().to_string();
+    match length {
+        Err(error) => {
+            findings.alert(EXISTS, Some(&name), Severity::Critical, format!("{name} cannot be read: {error}"))
+        }
+        Ok(length) => {
+            findings.success(EXISTS, Some(&name));
+            if length < FEWEST_BYTES {
+                let message = format!("{name} has {length} bytes, fewer than {FEWEST_BYTES}");
+                findings.alert(VALID, Some(&name), Severity::Critical, message);
+            } else {
+                findings.success(VALID, Some(&name));
+            }
+        }
+    }
+}
+
+/// Looks for `bgpd=yes` in FRR's list of daemons. The last setting counts, as for the shell that reads the file, and a
+/// comment is none.
+pub(super) fn judge_daemons(path: &Path, text: io::Result<String>, findings: &mut Findings) {
+    let alert = |findings: &mut Findings, message: String| {
+        findings.alert(BGP_DAEMON, None, Severity::Critical, message);
+    };
+    let text = match text {
+        Ok(text) => text,
+        Err(error) => return alert(findings, format!("{} cannot be read: {error}", path.display())),
+    };
+    let mut setting = text.lines().filter_map(|line| {
+        let line = line.split('#').next().unwrap_or_default();
+        let (name, value) = line.split_once('=')?;
+        (name.trim() == "bgpd").then(|| value.trim().trim_matches(['"', '\'']).to_owned())
+    });
+    match setting.next_back().as_deref() {
+        Some("yes") => findings.success(BGP_DAEMON, None),
+        Some(value) => alert(findings, format!("{} says bgpd={value}, not bgpd=yes", path.display())),
+        None => alert(findings, format!("{} does not name bgpd", path.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_must_be_there_and_hold_something() {
+        for (length, alert) in
+            [(Ok(100), None), (Ok(99), Some(VALID)), (Err(io::ErrorKind::NotFound.into()), Some(EXISTS))]
+        {
+            let mut findings = Findings::default();
+            judge(Path::new("/etc/frr/frr.conf"), length, &mut findings);
+            let seen: Vec<_> = findings.alerts().map(|(id, target, ..)| (id, target)).collect();
+            let wanted: Vec<_> = alert.into_iter().map(|id| (id, Some("/etc/frr/frr.conf"))).collect();
+            assert_eq!(seen, wanted);
+            if alert == Some(VALID) {
+                assert_eq!(findings.successes().count(), 1, "only that it is there");
+            }
+        }
+    }
+
+    #[test]
+    fn c89_a_comment_is_no_setting() {
+        for (text, alert) in [
+            (Ok("bgpd=no\n"), Some("says bgpd=no")),
+            (Ok("# bgpd=no was the default\nbgpd=yes\n"), None),
+            (Ok("bgpd = yes # on\n"), None),
+            (Ok("bgpd=yes\nbgpd=no\n"), Some("says bgpd=no")),
+            (Ok("zebra=yes\n"), Some("does not name bgpd")),
+            (Err(io::ErrorKind::NotFound.into()), Some("/etc/frr/daemons cannot be read")),
+        ] {
+            let mut findings = Findings::default();
+            judge_daemons(Path::new("/etc/frr/daemons"), text.map(str::to_owned), &mut findings);
+            let messages: Vec<_> = findings.alerts().map(|(.., message)| message).collect();
+            match alert {
+                None => assert_eq!(messages, Vec::<String>::new()),
+                Some(part) => assert!(messages.len() == 1 && messages[0].contains(part), "{messages:?}"),
+            }
+        }
+    }
+}
