@@ -51,6 +51,8 @@ pub(crate) struct Builder<'a> {
     builtins: &'a HashSet<String>,
     sources: &'a BTreeMap<Arc<str>, Arc<str>>,
     interpreter: Arc<Interpreter>,
+    /// The reports, once they are built.
+    reports: Option<Arc<Reports>>,
     faults: &'a mut Faults,
     /// Guards stay with the interpreter although they could be native.
     interpret: bool,
@@ -70,11 +72,13 @@ pub(crate) fn build(input: Input, options: &LoadOptions, faults: &mut Faults) ->
         builtins: &builtins,
         sources: &sources,
         interpreter,
+        reports: None,
         faults: &mut found,
         interpret: options.interpret,
     };
 
-    let reports = Arc::new(builder.reports(&declarations.reports));
+    let reports = Arc::new(builder.build_reports(&declarations.reports));
+    builder.reports = Some(reports.clone());
     let _ = late_reports.set(Arc::downgrade(&reports));
     let gates = builder.gates(&declarations);
     let no_sla_while = declarations.no_sla_while.as_ref().and_then(|decl| builder.host_guard(decl));

@@ -3,7 +3,11 @@
 //! The engine knows how reports are built and merged. Which reports exist for a rule to look at, what stands in for
 //! what and which probe or classification matters is declared by the pack.
 
+mod look;
+
 use std::collections::BTreeMap;
+
+pub(crate) use look::Look;
 
 use crate::{
     guard::{
@@ -86,8 +90,17 @@ impl Reports {
     pub(crate) fn ask(&self, report: ReportRef, query: &Query, env: &Env<'_>) -> Answer<bool> {
         match query {
             Query::Has { probe, class } => {
-                let sought = Sought { probe: probe.as_deref(), class: class.as_deref() };
-                self.has(report, &sought, env).map(|found| found == Found::Alert)
+                let mut found = false;
+                self.visit(report, env, &mut |part| {
+                    found = part.alerts().iter().any(|alert| {
+                        probe.as_ref().is_none_or(|probe| **probe == *alert.id)
+                            && class.as_ref().is_none_or(|class| {
+                                part.classified && alert.classifications.iter().any(|known| **class == **known)
+                            })
+                    });
+                    !found
+                })?;
+                Ok(found)
             }
             Query::Missing => {
                 let mut stored = false;
@@ -98,87 +111,6 @@ impl Reports {
                 Ok(!stored)
             }
         }
-    }
-
-    /// Looks for an alert. The same walk as [`Reports::visit`], but no guard is asked unless its answer can matter.
-    fn has(&self, at: ReportRef, sought: &Sought<'_>, env: &Env<'_>) -> Answer<Found> {
-        let Some(report) = self.reports.get(at.report) else { return Ok(Found::Nothing) };
-        let bound = if report.of_dpu { env.with(0, env.dpus[at.depth as usize]) } else { *env };
-        let mut any = false;
-        for part in &report.parts {
-            let found = self.part_has(part, sought, &bound)?;
-            match found {
-                Found::Alert => return Ok(Found::Alert),
-                Found::Present if part.instead => return Ok(Found::Present),
-                Found::Present => any = true,
-                Found::Nothing => {}
-            }
-        }
-        Ok(if any { Found::Present } else { Found::Nothing })
-    }
-
-    fn part_has(&self, part: &Part, sought: &Sought<'_>, env: &Env<'_>) -> Answer<Found> {
-        let (host, dpu) = (&env.host.health, env.dpus[0]);
-        let one = |stored: &Option<HealthReport>| match stored {
-            Some(report) if sought.is_in(&report.alerts) => Found::Alert,
-            Some(_) => Found::Present,
-            None => Found::Nothing,
-        };
-        let several = |stored: &BTreeMap<String, HealthReport>| {
-            let mut found = Found::Nothing;
-            for (source, report) in stored {
-                if part.takes(source) {
-                    if sought.is_in(&report.alerts) {
-                        return Found::Alert;
-                    }
-                    found = Found::Present;
-                }
-            }
-            found
-        };
-        let found = match &part.source {
-            Source::HostReplace => one(&host.replace),
-            Source::RackReplace => one(&host.rack_replace),
-            Source::DpuReplace => one(&dpu.health.replace),
-            Source::DpuAgent => one(&dpu.health.agent),
-            Source::HostMerge => several(&host.merges),
-            Source::RackMerge => several(&host.rack_merges),
-            Source::DpuMerge => several(&dpu.health.merges),
-            Source::Alert(alert) => {
-                if sought.is_in(std::slice::from_ref(alert)) {
-                    Found::Alert
-                } else {
-                    Found::Present
-                }
-            }
-            Source::Dpus(of_each) => return self.dpus_have(part, *of_each, sought, env),
-        };
-        let stands_in = found == Found::Nothing && part.or_alert.as_ref().is_some_and(|alert| sought.is_alert(alert));
-        if found == Found::Nothing && !stands_in {
-            return Ok(Found::Nothing);
-        }
-        // Only now do the part's own conditions matter.
-        if !(found == Found::Alert || stands_in || part.instead) {
-            return Ok(found);
-        }
-        if !holds(part.when.as_ref(), env, true)? {
-            return Ok(Found::Nothing);
-        }
-        if sought.class.is_some() && holds(part.unclassified.as_ref(), env, false)? {
-            return Ok(if stands_in { Found::Nothing } else { Found::Present });
-        }
-        Ok(if stands_in { Found::Alert } else { found })
-    }
-
-    fn dpus_have(&self, part: &Part, of_each: usize, sought: &Sought<'_>, env: &Env<'_>) -> Answer<Found> {
-        let at = ReportRef { report: of_each, depth: 0 };
-        for dpu in &env.host.dpus {
-            let bound = env.with(0, dpu);
-            if holds(part.when.as_ref(), &bound, true)? && self.has(at, sought, &bound)? == Found::Alert {
-                return Ok(Found::Alert);
-            }
-        }
-        Ok(if env.host.dpus.is_empty() { Found::Nothing } else { Found::Present })
     }
 
     /// The first error of an interpreted guard of these reports, in words.
@@ -286,35 +218,8 @@ impl Reports {
     }
 }
 
-/// What is looked for in a report.
-struct Sought<'q> {
-    probe: Option<&'q str>,
-    class: Option<&'q str>,
-}
-
-impl Sought<'_> {
-    fn is_alert(&self, alert: &Alert) -> bool {
-        self.probe.is_none_or(|probe| probe == alert.id)
-            && self.class.is_none_or(|class| alert.classifications.iter().any(|known| known == class))
-    }
-
-    fn is_in(&self, alerts: &[Alert]) -> bool {
-        alerts.iter().any(|alert| self.is_alert(alert))
-    }
-}
-
-/// What was found in a report, or in a part of one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
-    /// The alert.
-    Alert,
-    /// A report without it.
-    Present,
-    Nothing,
-}
-
 impl Part {
-    fn takes(&self, source: &str) -> bool {
+    pub(crate) fn takes(&self, source: &str) -> bool {
         self.only.as_ref().is_none_or(|only| matches(only, source))
             && !self.except.iter().any(|except| matches(except, source))
     }

@@ -87,7 +87,8 @@ impl Builder<'_> {
     }
 
     fn lowerer(&mut self, function: &Function) -> Lowerer<'_> {
-        Lowerer::new(&self.names, self.functions, self.builtins, self.faults, function.file.clone())
+        let reports = self.reports.as_deref();
+        Lowerer::new(&self.names, self.functions, self.builtins, reports, self.faults, function.file.clone())
     }
 
     fn script(&self, decl: &GuardDecl) -> Script {

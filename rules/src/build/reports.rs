@@ -11,7 +11,7 @@ const HOST_SOURCES: [&str; 4] = ["host_replace", "host_merge", "rack_replace", "
 const DPU_SOURCES: [&str; 3] = ["dpu_replace", "dpu_agent", "dpu_merge"];
 
 impl Builder<'_> {
-    pub(super) fn reports(&mut self, declared: &[Named<ReportDecl>]) -> Reports {
+    pub(super) fn build_reports(&mut self, declared: &[Named<ReportDecl>]) -> Reports {
         let mut reports = Vec::new();
         for decl in declared {
             let mut parts = Vec::new();

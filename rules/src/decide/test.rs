@@ -41,7 +41,7 @@ impl Test {
         for (guard, wanted) in &arm.conditions {
             match &guard.body {
                 Body::Native(expr) if *wanted == Wanted::Yes => parts.push(expr.clone()),
-                Body::Native(expr) => parts.push(BoolExpr::Not(Box::new(expr.clone()))),
+                Body::Native(expr) => parts.push(expr.clone().not()),
                 Body::Script(_) => native = false,
             }
         }

@@ -77,10 +77,12 @@ impl Blame {
         match expr {
             BoolExpr::Const(_) => {}
             BoolExpr::Fact(fact)
-            | BoolExpr::Field(fact, _)
+            | BoolExpr::Field(fact, ..)
             | BoolExpr::FieldIs(fact, ..)
+            | BoolExpr::CompareField(fact, ..)
             | BoolExpr::Known(fact)
             | BoolExpr::NoTexts(fact) => self.fact(fact, env),
+            BoolExpr::SameField(sides) => sides.iter().for_each(|(fact, _)| self.fact(fact, env)),
             BoolExpr::SameVersion(sides) => sides.iter().for_each(|(fact, _)| self.fact(fact, env)),
             BoolExpr::Not(inner) => self.bool(inner, env),
             BoolExpr::And(parts) => self.several(parts.iter().map(|part| (part, *env)), false),
@@ -118,6 +120,7 @@ impl Blame {
                 self.several(env.host.dpus.iter().map(|dpu| (&**body, env.with(*depth, dpu))), false);
             }
             BoolExpr::Report(report, query) => self.report(*report, query, env),
+            BoolExpr::Look(look) => self.report(look.at, &look.query(), env),
             BoolExpr::Action(owner, name, _) => {
                 let value = env.action(*owner, name).map_or("not tried", |record| record.status.as_str());
                 self.record(*owner, "action", name, value.to_owned(), env);

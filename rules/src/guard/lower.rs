@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     fault::{Faults, Place},
+    health::Reports,
     limits::CALL_DEPTH,
     snapshot::FactType,
 };
@@ -67,6 +68,7 @@ pub(crate) struct Lowerer<'a> {
     pub(super) functions: &'a Functions,
     /// Functions that rhai itself offers: to use one is no fault, but keeps a guard with the interpreter.
     builtins: &'a HashSet<String>,
+    pub(super) reports: Option<&'a Reports>,
     pub(super) faults: &'a mut Faults,
     pub(super) file: Arc<str>,
     depth: usize,
@@ -80,10 +82,11 @@ impl<'a> Lowerer<'a> {
         names: &'a Names,
         functions: &'a Functions,
         builtins: &'a HashSet<String>,
+        reports: Option<&'a Reports>,
         faults: &'a mut Faults,
         file: Arc<str>,
     ) -> Self {
-        Self { names, functions, builtins, faults, file, depth: 0 }
+        Self { names, functions, builtins, reports, faults, file, depth: 0 }
     }
 
     pub(super) fn place(&self, position: Position) -> Place {
@@ -305,7 +308,7 @@ impl<'a> Lowerer<'a> {
             (Some(token), 2) => self.binary(token, arguments, position),
             (Some(Token::Bang), 1) => {
                 let operand = arguments.remove(0);
-                Ok(Lowered::Bool(BoolExpr::Not(Box::new(self.bool(operand.0, operand.1)))))
+                Ok(Lowered::Bool(self.bool(operand.0, operand.1).not()))
             }
             (Some(Token::UnaryMinus), 1) => {
                 let operand = arguments.remove(0);
@@ -338,7 +341,7 @@ impl<'a> Lowerer<'a> {
             Token::EqualsTo => return Ok(self.equal(left, right, position, left_at, right_at)),
             Token::NotEqualsTo => {
                 return Ok(match self.equal(left, right, position, left_at, right_at) {
-                    Lowered::Bool(equal) => Lowered::Bool(BoolExpr::Not(Box::new(equal))),
+                    Lowered::Bool(equal) => Lowered::Bool(equal.not()),
                     other => other,
                 });
             }
@@ -346,7 +349,7 @@ impl<'a> Lowerer<'a> {
             Token::In => return Ok(self.contains(left, right, position)),
             Token::NotIn => {
                 return Ok(match self.contains(left, right, position) {
-                    Lowered::Bool(contains) => Lowered::Bool(BoolExpr::Not(Box::new(contains))),
+                    Lowered::Bool(contains) => Lowered::Bool(contains.not()),
                     other => other,
                 });
             }
@@ -356,8 +359,8 @@ impl<'a> Lowerer<'a> {
             Token::GreaterThanEqualsTo => Compare::GreaterEqual,
             _ => return self.arithmetic(token, (left, left_at), (right, right_at), position),
         };
-        let sides = [self.int(left, left_at), self.int(right, right_at)];
-        Ok(Lowered::Bool(BoolExpr::Compare(compare, Box::new(sides))))
+        let (left, right) = (self.int(left, left_at), self.int(right, right_at));
+        Ok(Lowered::Bool(BoolExpr::compare(compare, left, right)))
     }
 
     fn arithmetic(
@@ -392,10 +395,8 @@ impl<'a> Lowerer<'a> {
     ) -> Lowered {
         match (left, right) {
             (Lowered::Faulty, _) | (_, Lowered::Faulty) => Lowered::Faulty,
-            (Lowered::Bool(left), Lowered::Bool(right)) => Lowered::Bool(BoolExpr::Same(Box::new([left, right]))),
-            (Lowered::Int(left), Lowered::Int(right)) => {
-                Lowered::Bool(BoolExpr::Compare(Compare::Equal, Box::new([left, right])))
-            }
+            (Lowered::Bool(left), Lowered::Bool(right)) => Lowered::Bool(BoolExpr::same(left, right)),
+            (Lowered::Int(left), Lowered::Int(right)) => Lowered::Bool(BoolExpr::compare(Compare::Equal, left, right)),
             (Lowered::Text(left, words), Lowered::Text(right, other)) => {
                 self.check_word(&right, &words, right_at);
                 self.check_word(&left, &other, left_at);

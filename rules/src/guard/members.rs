@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     fault::nearest,
+    health::Look,
     snapshot::{AREAS, ActionStatus, Fact, FactType},
 };
 
@@ -181,16 +182,16 @@ impl Lowerer<'_> {
             }
             (Lowered::Report(report), "has_class", Some(class)) => {
                 let class = self.class(class, position);
-                Lowered::Bool(BoolExpr::Report(report, Query::Has { probe: None, class }))
+                Lowered::Bool(self.look(report, None, class))
             }
             (Lowered::Report(report), "has_probe", Some(probe)) => {
                 let probe = self.probe(probe, position);
-                Lowered::Bool(BoolExpr::Report(report, Query::Has { probe, class: None }))
+                Lowered::Bool(self.look(report, probe, None))
             }
             (Lowered::Report(report), "has_alert", None) if arguments.len() == 2 => {
                 let class = arguments.pop().and_then(|class| self.class(class, position));
                 let probe = arguments.pop().and_then(|probe| self.probe(probe, position));
-                Lowered::Bool(BoolExpr::Report(report, Query::Has { probe, class }))
+                Lowered::Bool(self.look(report, probe, class))
             }
             (Lowered::Host, _, Some(argument)) => self.record(Owner::Host, name, argument, position),
             (Lowered::Dpu(depth), _, Some(argument)) => self.record(Owner::Dpu(depth), name, argument, position),
@@ -201,6 +202,14 @@ impl Lowerer<'_> {
             }
             (other, ..) => self.no_method(&other, name, position),
         })
+    }
+
+    /// Looks for an alert. Reports that are still being built can only be asked in the general way.
+    fn look(&self, at: ReportRef, probe: Option<Arc<str>>, class: Option<Arc<str>>) -> BoolExpr {
+        match self.reports.and_then(|reports| Look::prepare(reports, at, probe.clone(), class.clone())) {
+            Some(look) => BoolExpr::Look(Box::new(look)),
+            None => BoolExpr::Report(at, Query::Has { probe, class }),
+        }
     }
 
     fn no_method(&mut self, receiver: &Lowered, name: &str, position: Position) -> Lowered {

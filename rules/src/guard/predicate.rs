@@ -5,7 +5,10 @@ use std::sync::Arc;
 use proto::ConfigVersion;
 
 use super::Env;
-use crate::snapshot::{ActionRecord, ActionStatus, Fact, Field, Typed, Value};
+use crate::{
+    health::Look,
+    snapshot::{ActionRecord, ActionStatus, Dpu, Fact, Field, Typed, Value},
+};
 
 /// Why a guard has no answer. Its gate counts as closed.
 ///
@@ -35,6 +38,12 @@ impl FactRef {
         (self.fact.get)(env.host, env.dpus[self.depth as usize])
     }
 
+    /// The DPU that the fact is of.
+    #[inline]
+    pub(crate) fn dpu<'a>(&self, env: &Env<'a>) -> &'a Dpu {
+        env.dpus[self.depth as usize]
+    }
+
     pub(crate) fn is_of_dpu(&self) -> bool {
         self.fact.area == "dpu"
     }
@@ -51,18 +60,22 @@ pub(crate) enum Owner {
 pub(crate) enum BoolExpr {
     Const(bool),
     Fact(FactRef),
-    /// A fact that is a field.
-    Field(FactRef, Field<bool>),
+    /// A fact that is a field has this value.
+    Field(FactRef, Field<bool>, bool),
     Known(FactRef),
     Not(Box<BoolExpr>),
     And(Box<[BoolExpr]>),
     Or(Box<[BoolExpr]>),
     If(Box<[BoolExpr; 3]>),
     Same(Box<[BoolExpr; 2]>),
+    /// The same for two facts that are fields.
+    SameField(Box<[(FactRef, Field<bool>); 2]>),
+    /// A fact that is a field, compared with a number.
+    CompareField(FactRef, Field<i64>, Compare, i64),
     Compare(Compare, Box<[IntExpr; 2]>),
     TextEqual(Box<[TextExpr; 2]>),
-    /// A fact that is a field has this text.
-    FieldIs(FactRef, Field<String>, Arc<str>),
+    /// A fact that is a field has this text, or has not.
+    FieldIs(FactRef, Field<String>, Arc<str>, bool),
     /// Absent equals nothing, not even absent.
     MaybeEqual(Box<[MaybeExpr; 2]>),
     /// The same for two facts that are fields.
@@ -80,6 +93,8 @@ pub(crate) enum BoolExpr {
     /// Every DPU, bound at `depth`, fits.
     All(u8, Box<BoolExpr>),
     Report(ReportRef, Query),
+    /// The same, prepared for what is sought.
+    Look(Box<Look>),
     Action(Owner, Arc<str>, ActionStatus),
 }
 
@@ -152,8 +167,36 @@ impl BoolExpr {
     /// A fact that is true or false.
     pub(crate) fn fact(at: FactRef) -> Self {
         match (at.fact.typed)() {
-            Typed::Bool(field) => Self::Field(at, field),
+            Typed::Bool(field) => Self::Field(at, field, true),
             _ => Self::Fact(at),
+        }
+    }
+
+    /// The opposite.
+    pub(crate) fn not(self) -> Self {
+        match self {
+            Self::Field(at, field, wanted) => Self::Field(at, field, !wanted),
+            Self::FieldIs(at, field, text, wanted) => Self::FieldIs(at, field, text, !wanted),
+            Self::Const(value) => Self::Const(!value),
+            other => Self::Not(Box::new(other)),
+        }
+    }
+
+    /// Two truths are the same.
+    pub(crate) fn same(left: Self, right: Self) -> Self {
+        match (left, right) {
+            (Self::Field(left, left_field, true), Self::Field(right, right_field, true)) => {
+                Self::SameField(Box::new([(left, left_field), (right, right_field)]))
+            }
+            (left, right) => Self::Same(Box::new([left, right])),
+        }
+    }
+
+    /// Two numbers compare.
+    pub(crate) fn compare(compare: Compare, left: IntExpr, right: IntExpr) -> Self {
+        match (left, right) {
+            (IntExpr::Field(at, field), IntExpr::Const(number)) => Self::CompareField(at, field, compare, number),
+            (left, right) => Self::Compare(compare, Box::new([left, right])),
         }
     }
 
@@ -162,7 +205,7 @@ impl BoolExpr {
         match (left, right) {
             (TextExpr::Fact(fact), TextExpr::Const(text)) | (TextExpr::Const(text), TextExpr::Fact(fact)) => {
                 match (fact.fact.typed)() {
-                    Typed::Text(field) => Self::FieldIs(fact, field, text),
+                    Typed::Text(field) => Self::FieldIs(fact, field, text, true),
                     _ => Self::TextEqual(Box::new([TextExpr::Fact(fact), TextExpr::Const(text)])),
                 }
             }
@@ -182,19 +225,28 @@ impl BoolExpr {
     }
 
     pub(crate) fn eval(&self, env: &Env<'_>) -> Answer<bool> {
-        Ok(match self {
-            Self::Const(value) => *value,
-            Self::Fact(fact) => matches!(fact.value(env), Value::Bool(true)),
-            Self::Field(fact, field) => *field(env.host, env.dpus[fact.depth as usize]),
-            Self::Known(fact) => fact.value(env) != Value::Absent,
-            Self::Not(inner) => !inner.eval(env)?,
+        match self {
+            Self::Field(fact, field, wanted) => Ok(field(env.host, fact.dpu(env)) == wanted),
+            Self::FieldIs(fact, field, text, wanted) => Ok((**field(env.host, fact.dpu(env)) == **text) == *wanted),
+            Self::CompareField(fact, field, compare, number) => {
+                Ok(compare.holds(*field(env.host, fact.dpu(env)), *number))
+            }
+            Self::SameField(sides) => {
+                let [(left, left_field), (right, right_field)] = &**sides;
+                Ok(left_field(env.host, left.dpu(env)) == right_field(env.host, right.dpu(env)))
+            }
+            Self::SameVersion(sides) => {
+                let [(left, left_field), (right, right_field)] = &**sides;
+                let left = left_field(env.host, left.dpu(env));
+                Ok(left.is_some() && left == right_field(env.host, right.dpu(env)))
+            }
             Self::And(parts) => {
                 for part in parts {
                     if !part.eval(env)? {
                         return Ok(false);
                     }
                 }
-                true
+                Ok(true)
             }
             Self::Or(parts) => {
                 for part in parts {
@@ -202,8 +254,35 @@ impl BoolExpr {
                         return Ok(true);
                     }
                 }
-                false
+                Ok(false)
             }
+            Self::Not(inner) => inner.eval(env).map(|answer| !answer),
+            Self::Any(depth, body) => body.of_dpus(*depth, true, env),
+            Self::All(depth, body) => body.of_dpus(*depth, false, env).map(|some_fails| !some_fails),
+            Self::Look(look) => look.found(env),
+            other => other.eval_rare(env),
+        }
+    }
+
+    /// Some DPU answers `wanted`.
+    fn of_dpus(&self, depth: u8, wanted: bool, env: &Env<'_>) -> Answer<bool> {
+        let mut bound = *env;
+        for dpu in &env.host.dpus {
+            bound.dpus[depth as usize] = dpu;
+            if self.eval(&bound)? == wanted {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What is asked seldom stands apart, so that what is asked often needs no room for it.
+    #[inline(never)]
+    fn eval_rare(&self, env: &Env<'_>) -> Answer<bool> {
+        Ok(match self {
+            Self::Const(value) => *value,
+            Self::Fact(fact) => matches!(fact.value(env), Value::Bool(true)),
+            Self::Known(fact) => fact.value(env) != Value::Absent,
             Self::If(parts) => {
                 let [condition, then, otherwise] = &**parts;
                 if condition.eval(env)? { then.eval(env)? } else { otherwise.eval(env)? }
@@ -211,12 +290,6 @@ impl BoolExpr {
             Self::Same(sides) => sides[0].eval(env)? == sides[1].eval(env)?,
             Self::Compare(compare, sides) => compare.holds(sides[0].eval(env)?, sides[1].eval(env)?),
             Self::TextEqual(sides) => sides[0].eval(env)? == sides[1].eval(env)?,
-            Self::FieldIs(fact, field, text) => **field(env.host, env.dpus[fact.depth as usize]) == **text,
-            Self::SameVersion(sides) => {
-                let [(left, left_field), (right, right_field)] = &**sides;
-                let left = left_field(env.host, env.dpus[left.depth as usize]);
-                left.is_some() && left == right_field(env.host, env.dpus[right.depth as usize])
-            }
             Self::MaybeEqual(sides) => {
                 let (left, right) = (sides[0].eval(env)?, sides[1].eval(env)?);
                 left != Value::Absent && left == right
@@ -238,26 +311,21 @@ impl BoolExpr {
             Self::NoTexts(list) => list.texts(env).is_empty(),
             Self::NoDpus => env.host.dpus.is_empty(),
             Self::VersionAtLeast(sides) => version_at_least(sides[0].eval(env)?, sides[1].eval(env)?),
-            Self::Any(depth, body) => {
-                for dpu in &env.host.dpus {
-                    if body.eval(&env.with(*depth, dpu))? {
-                        return Ok(true);
-                    }
-                }
-                false
-            }
-            Self::All(depth, body) => {
-                for dpu in &env.host.dpus {
-                    if !body.eval(&env.with(*depth, dpu))? {
-                        return Ok(false);
-                    }
-                }
-                true
-            }
             Self::Report(report, query) => env.reports.ask(*report, query, env)?,
             Self::Action(owner, name, status) => {
                 env.action(*owner, name).is_some_and(|record| record.status == *status)
             }
+            Self::Field(..)
+            | Self::FieldIs(..)
+            | Self::CompareField(..)
+            | Self::SameField(_)
+            | Self::SameVersion(_)
+            | Self::And(_)
+            | Self::Or(_)
+            | Self::Not(_)
+            | Self::Any(..)
+            | Self::All(..)
+            | Self::Look(_) => return self.eval(env),
         })
     }
 }
@@ -291,7 +359,7 @@ impl IntExpr {
                 Value::Int(value) => Ok(value),
                 _ => Ok(0),
             },
-            Self::Field(fact, field) => Ok(*field(env.host, env.dpus[fact.depth as usize])),
+            Self::Field(fact, field) => Ok(*field(env.host, fact.dpu(env))),
             Self::FactOr(fact, default) => match fact.value(env) {
                 Value::Int(value) => Ok(value),
                 _ => default.eval(env),

@@ -56,10 +56,12 @@ impl Reads {
         match expr {
             BoolExpr::Const(_) | BoolExpr::NoDpus => {}
             BoolExpr::Fact(fact)
-            | BoolExpr::Field(fact, _)
+            | BoolExpr::Field(fact, ..)
             | BoolExpr::FieldIs(fact, ..)
+            | BoolExpr::CompareField(fact, ..)
             | BoolExpr::Known(fact)
             | BoolExpr::NoTexts(fact) => self.at(fact),
+            BoolExpr::SameField(sides) => sides.iter().for_each(|(fact, _)| self.at(fact)),
             BoolExpr::SameVersion(sides) => sides.iter().for_each(|(fact, _)| self.at(fact)),
             BoolExpr::Not(inner) | BoolExpr::Any(_, inner) | BoolExpr::All(_, inner) => self.bool(inner),
             BoolExpr::And(parts) | BoolExpr::Or(parts) => parts.iter().for_each(|part| self.bool(part)),
@@ -85,6 +87,7 @@ impl Reads {
                 self.text(text);
             }
             BoolExpr::Report(report, _) => self.report(report.report),
+            BoolExpr::Look(look) => self.report(look.at.report),
             BoolExpr::Action(..) => self.records = true,
         }
     }
