@@ -12,6 +12,8 @@ on_each_database! {
     a_change_of_metadata_alone_is_no_network_update,
     a_released_instance_keeps_host_and_addresses_until_the_rules_let_go,
     an_alert_against_deletion_refuses_a_release_and_is_named,
+    a_quarantined_host_blocks_its_traffic_and_goes_to_no_tenant,
+    a_tenant_that_waits_for_a_call_home_is_ready_after_it,
     instances_are_found_by_tenant_vpc_and_label,
     no_address_is_held_twice_when_many_ask_at_once,
 }
@@ -437,4 +439,57 @@ async fn no_address_is_held_twice_when_many_ask_at_once(database: &Database) {
     let addresses: BTreeSet<_> = instances.iter().map(|held| held.address).collect();
     let owners: BTreeSet<_> = instances.iter().map(|held| &held.owner).collect();
     assert_eq!((addresses.len(), owners.len()), (24, 24));
+}
+
+async fn a_quarantined_host_blocks_its_traffic_and_goes_to_no_tenant(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
+    let id: Option<common::MachineId> = Some((&host(1)).into());
+    let wanted = forge::ManagedHostQuarantineState { mode: 0, reason: Some("scan".into()) };
+    let set =
+        forge::SetManagedHostQuarantineStateRequest { machine_id: id.clone(), quarantine_state: Some(wanted.clone()) };
+    let before = site.config(&dpu(1, 1)).await.unwrap();
+    let answer = site.forge.set_managed_host_quarantine_state(Request::new(set.clone())).await.unwrap().into_inner();
+    assert_eq!(answer.prior_quarantine_state, None);
+    for place in 0..2 {
+        let config = site.config(&dpu(1, place)).await.unwrap();
+        assert_eq!(config.managed_host_config.unwrap().quarantine_state, Some(wanted.clone()));
+        assert_ne!(config.managed_host_config_version, before.managed_host_config_version);
+    }
+    let blocked = site.config(&dpu(1, 1)).await.unwrap();
+    let again = site.forge.set_managed_host_quarantine_state(Request::new(set)).await.unwrap().into_inner();
+    assert_eq!(again.prior_quarantine_state, Some(wanted.clone()));
+    assert_eq!(site.config(&dpu(1, 1)).await.unwrap(), blocked, "the same again makes no new version");
+    let refusal = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap_err();
+    assert!(refusal.message().contains("alert Quarantine has PreventAllocations: scan"), "{refusal}");
+
+    let get = forge::GetManagedHostQuarantineStateRequest { machine_id: id.clone() };
+    let seen = site.forge.get_managed_host_quarantine_state(Request::new(get)).await.unwrap().into_inner();
+    assert_eq!(seen.quarantine_state, Some(wanted.clone()));
+    let clear = forge::ClearManagedHostQuarantineStateRequest { machine_id: id };
+    let cleared = site.forge.clear_managed_host_quarantine_state(Request::new(clear)).await.unwrap().into_inner();
+    assert_eq!(cleared.prior_quarantine_state, Some(wanted));
+    assert_eq!(site.config(&dpu(1, 0)).await.unwrap().managed_host_config.unwrap().quarantine_state, None);
+    site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+}
+
+async fn a_tenant_that_waits_for_a_call_home_is_ready_after_it(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
+    let mut request = allocation(1, vec![interface(&vpc.prefixes[0])]);
+    request.config.as_mut().unwrap().os =
+        Some(forge::InstanceOperatingSystemConfig { phone_home_enabled: true, ..Default::default() });
+    let id = site.allocate(request).await.unwrap().id.unwrap();
+    site.put_in_state(&host(1), "Assigned/Ready").await;
+    site.use_admin_network(&host(1), false).await;
+    site.acknowledge_all(1).await;
+    let state = async || site.instance(&id).await.status.unwrap().tenant.unwrap().state();
+    assert_eq!(state().await, TenantState::Provisioning);
+    let call = forge::InstancePhoneHomeLastContactRequest { instance_id: Some(id.clone()) };
+    let answer = site.forge.update_instance_phone_home_last_contact(Request::new(call)).await.unwrap().into_inner();
+    assert!(answer.timestamp.is_some());
+    assert_eq!(state().await, TenantState::Ready);
+    let stranger = forge::InstancePhoneHomeLastContactRequest {
+        instance_id: Some(common::InstanceId { value: "00000000-0000-0000-0000-000000000001".into() }),
+    };
+    let refusal = site.forge.update_instance_phone_home_last_contact(Request::new(stranger)).await.unwrap_err();
+    assert_eq!(refusal.code(), Code::NotFound);
 }

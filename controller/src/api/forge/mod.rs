@@ -7,6 +7,8 @@ mod fields;
 mod find;
 mod health_reports;
 mod network_config;
+mod phone_home;
+mod quarantine;
 mod release;
 mod reports;
 mod tenant_state;
@@ -124,5 +126,33 @@ impl Forge for ForgeService {
         request: Request<forge::RemoveMachineHealthReportRequest>,
     ) -> Answer<()> {
         self.remove_report(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn get_managed_host_quarantine_state(
+        &self,
+        request: Request<forge::GetManagedHostQuarantineStateRequest>,
+    ) -> Answer<forge::GetManagedHostQuarantineStateResponse> {
+        self.quarantine(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn set_managed_host_quarantine_state(
+        &self,
+        request: Request<forge::SetManagedHostQuarantineStateRequest>,
+    ) -> Answer<forge::SetManagedHostQuarantineStateResponse> {
+        self.set_quarantine(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn clear_managed_host_quarantine_state(
+        &self,
+        request: Request<forge::ClearManagedHostQuarantineStateRequest>,
+    ) -> Answer<forge::ClearManagedHostQuarantineStateResponse> {
+        self.clear_quarantine(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn update_instance_phone_home_last_contact(
+        &self,
+        request: Request<forge::InstancePhoneHomeLastContactRequest>,
+    ) -> Answer<forge::InstancePhoneHomeLastContactResponse> {
+        self.phone_home(request.into_inner()).await.map(Response::new)
     }
 }
