@@ -30,10 +30,11 @@ pub use graph::{Graph, GraphArm, GraphRule, GraphState};
 pub use pack::{LoadOptions, load_files, load_pack, load_pack_with};
 pub use ruleset::{RuleSet, StateKind};
 pub use snapshot::{
-    ActionRecord, ActionStatus, Alert, Answer, Attestation, Bmc, CauseNow, Decommission, DpfPhase, Dpu, DpuHealth,
-    Fact, FactType, Failure, Firmware, HardwareHealth, HealthReport, Host, HostHealth, InstallMethod, InstallTask,
-    Instance, JobState, Lockdown, Measurement, Micros, PowerRequest, PowerState, Requests, ScriptStatus, SecureBoot,
-    Site, Snapshot, State, Success, TaskState, UploadStatus, Validation, Value, Vendor, fact_dictionary,
+    ActionRecord, ActionStatus, Alert, Answer, Attestation, Bmc, CauseNow, Credentials, Decommission, DpfPhase, Dpu,
+    DpuHealth, Fact, FactType, Failure, Firmware, HardwareHealth, HealthReport, Host, HostHealth, InstallMethod,
+    InstallTask, Instance, JobState, Lockdown, MaintenanceOperation, Measurement, Micros, PowerRequest, PowerState,
+    Requests, Rotation, ScriptStatus, SecureBoot, Site, Snapshot, State, Success, TaskState, UploadStatus, Validation,
+    Value, Vendor, fact_dictionary,
 };
 pub use state_path::StatePath;
 pub use suite::{

@@ -88,6 +88,7 @@ pub(crate) struct Arm {
     pub(crate) split: Option<(Guard, Option<usize>)>,
     pub(crate) actions: Vec<Action>,
     pub(crate) counts: Vec<Arc<str>>,
+    pub(crate) resets: Vec<Arc<str>>,
     pub(crate) notes: Vec<(Arc<str>, String)>,
     pub(crate) cause: Option<Arc<str>>,
     pub(crate) clears_failure: bool,
@@ -199,6 +200,10 @@ impl RuleSet {
 }
 
 impl Arm {
+    pub(crate) fn changes_counters(&self) -> bool {
+        !self.counts.is_empty() || !self.resets.is_empty()
+    }
+
     /// What the arm does, in the words of the rule.
     pub(crate) fn describe(&self, rules: &RuleSet) -> String {
         let state = |state: &usize| rules.states.get(*state).map_or("", |state| state.path.as_str());

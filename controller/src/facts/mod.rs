@@ -50,6 +50,7 @@ pub(crate) fn snapshot(record: &HostRecord, site: &rules::Site, now: Moment) -> 
         attestation: found.over("attestation", rules::Attestation::default()),
         firmware: machines::firmware(record, &found),
         decommission: machines::decommission(record, &found),
+        credentials: found.over("credentials", rules::Credentials::default()),
         health: reports,
         site: site.clone(),
     }

@@ -14,7 +14,7 @@ pub(crate) const REQUESTS: [(&str, &str); 13] = [
     ("dpu_reprovision_restart", "start a reprovisioning of DPUs over"),
     ("machine_validation", "run machine validation"),
     ("bom_validation", "verify the bill of materials"),
-    ("maintenance", "carry out a maintenance operation"),
+    ("maintenance", "carry out `operation=power_on`, `power_off`, `power_cycle` or `bmc_reset`"),
     ("reset", "start the host's life over"),
     ("boot_configuration", "converge a newly chosen boot interface"),
     ("manual_upgrade_done", "a hands-on firmware update is done"),
@@ -42,6 +42,8 @@ pub(super) fn requests(record: &HostRecord) -> rules::Requests {
     let says = |kind: &str, argument: &str| {
         find(kind).and_then(|request| request.arguments.get(argument)).is_some_and(|text| text == "true")
     };
+    let asked_at = |kind: &str| find(kind).map(|request| request.at.micros());
+    let operation = find("maintenance").and_then(|request| request.arguments.get("operation")).cloned();
     rules::Requests {
         force_delete: stands("force_delete"),
         decommission: stands("decommission"),
@@ -51,9 +53,12 @@ pub(super) fn requests(record: &HostRecord) -> rules::Requests {
         machine_validation: stands("machine_validation"),
         bom_validation: stands("bom_validation"),
         maintenance: stands("maintenance"),
+        maintenance_operation: serde_json::from_value(operation.into()).unwrap_or_default(),
         reset: stands("reset"),
         boot_configuration: stands("boot_configuration"),
         manual_upgrade_done: stands("manual_upgrade_done"),
+        maintenance_requested_at: asked_at("maintenance"),
+        host_reprovision_requested_at: asked_at("host_reprovision"),
     }
 }
 

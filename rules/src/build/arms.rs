@@ -107,7 +107,7 @@ impl Builder<'_> {
             Some((self.dpu_guard(guard)?, others))
         });
         let actions = decl.actions.iter().filter_map(|action| self.action(action, rules)).collect();
-        for counter in &decl.counts {
+        for counter in decl.counts.iter().chain(&decl.resets) {
             if !self.names.counters.contains_key(&counter.name) {
                 let known = self.names.counters.keys().map(|name| &**name).collect::<Vec<_>>();
                 self.faults.unknown("unknown-counter", &counter.place, "counter", &counter.name, known);
@@ -130,6 +130,7 @@ impl Builder<'_> {
             select,
             split,
             actions,
+            resets: decl.resets.iter().map(|counter| counter.name.clone()).collect(),
             counts: decl.counts.iter().map(|counter| counter.name.clone()).collect(),
             notes: decl.notes.iter().map(|note| (note.name.clone(), note.value.clone())).collect(),
             cause: decl.cause.as_ref().map(|cause| cause.name.clone()),

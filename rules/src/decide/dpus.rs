@@ -92,9 +92,6 @@ impl RuleSet {
             counters: None,
             notes: None,
         };
-        if own.aside {
-            return Own::Step(stay("not taking part".into()));
-        }
         if own.barrier {
             return Own::Step(stay(self.waits_for(own, env.host).into()));
         }
@@ -109,7 +106,7 @@ impl RuleSet {
                     Ok(actions) => actions,
                     Err(error) => return Own::Fault(self.failed(&error, arm, None, own, env)),
                 };
-                let counted = (!arm.counts.is_empty()).then(|| outcome::counted(dpu.counters.clone(), &arm.counts));
+                let counted = arm.changes_counters().then(|| outcome::counted(dpu.counters.clone(), arm));
                 match &arm.verb {
                     Verb::Go(to) => {
                         let Some(to) = self.states.get(*to).map(|to| &to.path) else {
@@ -121,7 +118,7 @@ impl RuleSet {
                             to: Some(to.clone()),
                             reason: None,
                             actions,
-                            counters: Some(outcome::counted(counters, &arm.counts)),
+                            counters: Some(outcome::counted(counters, arm)),
                             notes: Some(outcome::noted(notes, &arm.notes)),
                             ..stay("".into())
                         })

@@ -28,7 +28,7 @@ impl RuleSet {
         Ok(match &arm.verb {
             Verb::Go(to) | Verb::HostGo(to) => Decision::Go(self.go(arm, *to, actions, env, None)?),
             Verb::Wait(reason) => {
-                let counters = (!arm.counts.is_empty()).then(|| counted(env.host.state.counters.clone(), &arm.counts));
+                let counters = arm.changes_counters().then(|| counted(env.host.state.counters.clone(), arm));
                 Decision::Wait(Wait { actions, counters, ..self.wait(reason.clone(), state, env) })
             }
             Verb::Fail(reason) => Decision::Error(Fault {
@@ -61,7 +61,7 @@ impl RuleSet {
             notes: BTreeMap::new(),
             failure: failure(arm, cause_of),
         };
-        go.counters = counted(kept(&host.state.counters, &self.counters, &go.to), &arm.counts);
+        go.counters = counted(kept(&host.state.counters, &self.counters, &go.to), arm);
         go.notes = noted(kept(&host.state.notes, &self.notes, &go.to), &arm.notes);
         if target.is_some_and(|state| state.of_dpu) {
             go.dpus = self.enter_all(arm, &go.to, env).map_err(|error| (error, arm))?;
@@ -78,7 +78,8 @@ impl RuleSet {
         for dpu in &env.host.dpus {
             let meant = match &arm.split {
                 Some((guard, _)) => guard.holds(&env.with(0, dpu))?,
-                None => true,
+                // Who takes no part stays where it is, unless the arm says whom it means.
+                None => !dpu.state.as_ref().and_then(|path| self.state(path)).is_some_and(|state| state.aside),
             };
             let others = arm.split.as_ref().and_then(|(_, others)| self.states.get((*others)?));
             let to = if meant { Some(to) } else { others.map(|state| &state.path) };
@@ -188,8 +189,12 @@ pub(super) fn kept<T: Clone>(values: &BTreeMap<String, T>, rules: &[Kept], to: &
         .collect()
 }
 
-pub(super) fn counted(mut counters: BTreeMap<String, i64>, counts: &[Arc<str>]) -> BTreeMap<String, i64> {
-    for counter in counts {
+/// The counters after an arm has begun some anew and added one to others.
+pub(super) fn counted(mut counters: BTreeMap<String, i64>, arm: &Arm) -> BTreeMap<String, i64> {
+    for counter in &arm.resets {
+        counters.remove(&**counter);
+    }
+    for counter in &arm.counts {
         let value = counters.entry(counter.to_string()).or_default();
         *value = value.saturating_add(1);
     }

@@ -19,6 +19,7 @@ impl Declarations {
             split: None,
             actions: Vec::new(),
             counts: Vec::new(),
+            resets: Vec::new(),
             notes: Vec::new(),
             cause: None,
             clears_failure: false,
@@ -175,6 +176,11 @@ fn effects(collector: &Collector, engine: &mut Engine) {
     engine.register_fn("count", move |ctx: NativeCallContext, chain: Chain, counter: &str| {
         let counter = used(&ctx, counter);
         to.lock().arm(&ctx, chain, |arm| arm.counts.push(counter))
+    });
+    let to = collector.clone();
+    engine.register_fn("reset", move |ctx: NativeCallContext, chain: Chain, counter: &str| {
+        let counter = used(&ctx, counter);
+        to.lock().arm(&ctx, chain, |arm| arm.resets.push(counter))
     });
     let to = collector.clone();
     engine.register_fn("note", move |ctx: NativeCallContext, chain: Chain, note: &str, value: &str| {

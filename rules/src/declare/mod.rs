@@ -85,6 +85,7 @@ pub(crate) struct ArmDecl {
     pub(crate) split: Option<(GuardDecl, Option<Use>)>,
     pub(crate) actions: Vec<ActionDecl>,
     pub(crate) counts: Vec<Use>,
+    pub(crate) resets: Vec<Use>,
     pub(crate) notes: Vec<Named<String>>,
     pub(crate) cause: Option<Use>,
     pub(crate) clears_failure: bool,

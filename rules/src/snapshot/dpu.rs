@@ -117,6 +117,10 @@ area! {
         /// The operating system came up after the DPU's state was entered.
         booted_since_state_change: Bool =
             after(d.booted_at, if d.state.is_some() { d.state_since } else { s.state.since }),
+        /// The operating system came up after the last restart that the controller asked for.
+        booted_since_restart: Bool = Value::Bool(
+            d.booted_at.is_some_and(|up| d.reboot_requested_at.is_none_or(|restarted| up > restarted))
+        ),
         /// Time since the last network observation.
         observation_age: Age(optional) = age(s.now, d.observed_at),
         /// Time since the stored agent report was made.

@@ -29,6 +29,12 @@ area! {
             other_nics_synced: bool,
             /// Every managed SuperNIC reports that it is unlocked.
             supernics_unlocked: bool,
+        "discovery image":
+            /// The last cleanup report says that cleaning failed.
+            cleanup_failed: bool,
+        "NIC monitors":
+            /// The host's ASTRA NICs are enabled.
+            astra_nics_enabled: bool,
         "site exploration":
             /// DPF was chosen for this host.
             dpf_selected: bool,

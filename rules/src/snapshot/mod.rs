@@ -5,6 +5,7 @@
 
 mod bmc;
 mod checks;
+mod credentials;
 pub(crate) mod dictionary;
 mod dpu;
 mod health;
@@ -22,13 +23,14 @@ pub use checks::{
     Attestation, CauseNow, Decommission, Firmware, InstallMethod, Measurement, ScriptStatus, TaskState, UploadStatus,
     Validation,
 };
+pub use credentials::{Credentials, Rotation};
 pub use dictionary::{Fact, FactType, Value};
 pub(crate) use dictionary::{Field, Typed};
 pub use dpu::{DpfPhase, Dpu, InstallTask, SecureBoot};
 pub use health::{Alert, DpuHealth, HealthReport, HostHealth, Success};
 pub use host::{Answer, Host};
 pub use instance::Instance;
-pub use requests::{Failure, HardwareHealth, Requests, Site};
+pub use requests::{Failure, HardwareHealth, MaintenanceOperation, Requests, Site};
 pub use state::{ActionRecord, ActionStatus, State};
 pub use time::Micros;
 
@@ -62,6 +64,8 @@ pub struct Snapshot {
     pub firmware: Firmware,
     /// Taking the host out of management.
     pub decommission: Decommission,
+    /// Credentials of the host's devices.
+    pub credentials: Credentials,
     /// Stored health reports.
     pub health: HostHealth,
     /// Switches of the site.
@@ -74,7 +78,7 @@ pub fn fact_dictionary() -> Vec<&'static Fact> {
     AREAS.iter().flat_map(|facts| facts.iter()).collect()
 }
 
-pub(crate) const AREAS: [&[Fact]; 12] = [
+pub(crate) const AREAS: [&[Fact]; 13] = [
     State::FACTS,
     Host::FACTS,
     Bmc::FACTS,
@@ -86,5 +90,6 @@ pub(crate) const AREAS: [&[Fact]; 12] = [
     Attestation::FACTS,
     Firmware::FACTS,
     Decommission::FACTS,
+    Credentials::FACTS,
     Site::FACTS,
 ];

@@ -2,7 +2,7 @@
 
 use super::{
     dictionary::{area, words},
-    time::{Micros, age},
+    time::{Micros, after, age},
 };
 
 area! {
@@ -26,6 +26,8 @@ area! {
             bom_validation: bool,
             /// Carry out a maintenance operation.
             maintenance: bool,
+            /// Which one.
+            maintenance_operation: MaintenanceOperation,
             /// Start the host's life over.
             reset: bool,
             /// Converge a newly chosen boot interface.
@@ -33,8 +35,34 @@ area! {
             /// A hands-on firmware update is marked as done.
             manual_upgrade_done: bool,
     }
-    raw {}
-    derived {}
+    raw {
+        /// When maintenance was last requested.
+        maintenance_requested_at: Option<Micros>,
+        /// When a firmware update was last requested.
+        host_reprovision_requested_at: Option<Micros>,
+    }
+    derived {
+        /// Maintenance was requested after the present state was entered.
+        maintenance_since_state_change: Bool = after(s.requests.maintenance_requested_at, s.state.since),
+        /// A firmware update was requested after the present state was entered.
+        host_reprovision_since_state_change: Bool = after(s.requests.host_reprovision_requested_at, s.state.since),
+    }
+}
+
+words! {
+    /// Maintenance operations.
+    MaintenanceOperation {
+        /// None, or one that is not known.
+        None = "none";
+        /// Turn the host on.
+        PowerOn = "power_on",
+        /// Turn the host off.
+        PowerOff = "power_off",
+        /// Power cycle the host.
+        PowerCycle = "power_cycle",
+        /// Restart the host's BMC.
+        BmcReset = "bmc_reset",
+    }
 }
 
 area! {
@@ -54,6 +82,8 @@ area! {
             attestation: bool,
             /// SPDM attestation of devices.
             spdm: bool,
+            /// Enable ASTRA NICs before DPUs are discovered.
+            astra: bool,
             /// Install DPU images over Redfish with secure boot on.
             dpu_secure_boot: bool,
             /// Reset the BMC to factory settings when an instance is deleted.

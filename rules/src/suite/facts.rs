@@ -141,6 +141,8 @@ fn moment(area: &str, name: &str) -> Option<MomentOf> {
         ("dpu", "booted_since_state_change") => ("booted_at", After, true),
         ("dpu", "reprovision_restart_requested") => ("reprovision_restart_requested_at", After, false),
         ("dpu", "agent_superseded_age") => ("agent_superseded_at", Age, false),
+        ("requests", "maintenance_since_state_change") => ("maintenance_requested_at", After, false),
+        ("requests", "host_reprovision_since_state_change") => ("host_reprovision_requested_at", After, false),
         ("failure", "age") => ("at", Age, false),
         ("validation", "verify_requested_since_state_change") => ("verify_requested_at", After, false),
         ("validation", "match_attempt_age") => ("match_attempted_at", Age, false),
