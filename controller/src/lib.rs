@@ -24,7 +24,7 @@ pub mod store;
 
 pub use act::{
     ActionError, Bmc, BmcError, JournalEntry, PowerState, Redfish, RedfishSettings, RedfishSetupError, ResetType,
-    System, action_names,
+    SecureBoot, System, Task, TaskState, action_names,
 };
 pub use api::{
     forge::ForgeService,

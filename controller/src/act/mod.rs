@@ -11,7 +11,10 @@ mod remote;
 mod rows;
 
 pub use journal::JournalEntry;
-pub use redfish::{Bmc, BmcError, PowerState, Redfish, RedfishSettings, RedfishSetupError, ResetType, System};
+pub use redfish::{
+    Bmc, BmcError, PowerState, Redfish, RedfishSettings, RedfishSetupError, ResetType, SecureBoot, System, Task,
+    TaskState,
+};
 pub use registry::action_names;
 
 pub(crate) use journal::{Before, Journal, Step};

@@ -43,7 +43,12 @@ impl<'a> Findings<'a> {
         self.one(area, fact).map(|finding| finding.at)
     }
 
-    /// A text that was found beside the facts.
+    /// A yes that was found beside the facts.
+    pub(super) fn is_true(&self, area: &str, fact: &str) -> bool {
+        self.one(area, fact).is_some_and(|finding| finding.value == Value::Bool(true))
+    }
+
+    /// Texts that were found beside the facts.
     pub(super) fn texts(&self, area: &str, fact: &str) -> Vec<String> {
         self.one(area, fact).and_then(|finding| serde_json::from_value(finding.value.clone()).ok()).unwrap_or_default()
     }

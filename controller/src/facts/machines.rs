@@ -100,7 +100,9 @@ pub(super) fn dpu(record: &HostRecord, dpu: &Dpu) -> rules::Dpu {
     let seen = record.observations.get(&dpu.id);
     let restarted = found.at("requested", "restart");
     // A report that came after the restart shows as well that the operating system is up.
-    let up = seen.map(|seen| seen.observed_at).filter(|at| restarted.is_none_or(|restarted| *at > restarted));
+    let running = found.is_true("observed", "os_running").then(|| found.at("observed", "os_running")).flatten();
+    let up = running.max(seen.map(|seen| seen.observed_at));
+    let up = up.filter(|at| restarted.is_none_or(|restarted| *at > restarted));
     let request = record.requests.iter().find(|request| request.kind == "dpu_reprovision");
     let asked = request.is_some_and(|request| match request.arguments.get("dpus") {
         Some(named) => named.split(',').any(|name| name == dpu.name || name == dpu.id.as_str()),

@@ -7,6 +7,7 @@
 
 mod commit;
 mod counters;
+mod evaluation;
 mod in_force;
 mod observe;
 mod queue;

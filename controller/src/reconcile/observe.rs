@@ -1,71 +1,256 @@
 //! Facts that only a BMC can tell, read when the rules look at them and not before.
+//!
+//! A decision's explanation says which facts it looked at. Those that a BMC supplies are read then, put with the findings
+//! of their machine, and the host is decided on what was found. A BMC that does not answer is a finding, too.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
+use proto::MachineId;
 use rules::Explanation;
 use serde_json::Value;
 
-use super::worker::Worker;
+use super::worker::{Done, Worker};
 use crate::{
     Moment,
-    act::{BmcError, PowerState},
-    store::{Finding, HostRecord, StoreError},
+    act::{Bmc, BmcError, PowerState, SecureBoot, TaskState},
+    store::{self, Finding, HostRecord, StoreError},
 };
 
 /// Long enough for a slow BMC, short enough that a dead one does not hold up what else is known of the host.
 const READ_LIMIT: Duration = Duration::from_secs(15);
 
-/// Whether a decision looked at what [`observe`] reads.
-pub(super) fn looks_at_bmc(explained: &Explanation) -> bool {
-    let reads = |name: &str| matches!(name, "bmc.power" | "bmc.power_is_fresh" | "bmc.reachable");
-    explained.arms.iter().flat_map(|arm| &arm.facts).any(|fact| reads(&fact.name))
+/// Time between two questions to a BMC about the same.
+const POLL: Duration = Duration::from_secs(10);
+
+/// One question to a BMC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Question {
+    HostSystem,
+    DpuSystem,
+    DpuSecureBoot,
+    DpuInstallTask,
+    DpuFirmware,
 }
 
-/// Reads the host's power state and puts it with the findings. A BMC that does not answer is a finding, too.
-pub(super) async fn observe(worker: &Worker, record: &mut HostRecord) -> Result<(), StoreError> {
-    let read = tokio::time::timeout(READ_LIMIT, worker.bmc.system(&record.host.bmc)).await;
-    let system = read.unwrap_or(Err(BmcError::NoAddress));
-    let now = Moment::now();
-    let found = |name: &str, value: Value| Finding { name: name.to_owned(), value, at: now };
-    let findings = match system {
-        Ok(system) => {
-            let word = system.power.map_or("unknown", word);
-            vec![found("bmc.power", word.into()), found("bmc.reachable", true.into())]
+/// What a decision wants to know from BMCs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Questions(BTreeSet<Question>);
+
+impl Questions {
+    /// Those behind the facts that a decision looked at.
+    pub(super) fn of(explained: &Explanation) -> Self {
+        let facts = explained.arms.iter().flat_map(|arm| &arm.facts);
+        Self(facts.filter_map(|fact| question(&fact.name)).collect())
+    }
+
+    /// A host that waits for what a BMC tells is looked at again soon: BMCs tell nobody by themselves.
+    pub(super) fn poll(&self, done: Done) -> Done {
+        match done {
+            Done::Stays(rest) if !self.0.is_empty() => Done::Stays(Some(rest.unwrap_or(POLL).min(POLL))),
+            done => done,
         }
-        Err(_) => vec![found("bmc.reachable", false.into())],
-    };
-    let known = record.findings.entry(record.host.id.clone()).or_default();
-    let requested = known.iter().find(|known| known.name == "bmc.last_power_request").map(|known| known.at);
-    let fresh: Vec<Finding> = findings
-        .into_iter()
-        .filter(|finding| {
-            let same = known.iter().find(|known| known.name == finding.name && known.value == finding.value);
-            // The same state read after a power command is news: only now it can be believed.
-            same.is_none_or(|same| requested.is_some_and(|requested| requested >= same.at))
-        })
-        .collect();
-    if fresh.is_empty() {
-        return Ok(());
     }
-    let mut tx = worker.store.write().await?;
-    for finding in &fresh {
-        tx.put_finding(&record.host.id, finding).await?;
+
+    /// Asks, and puts the answers with the findings of the record and in the database.
+    pub(super) async fn ask(&self, worker: &Worker, record: &mut HostRecord) -> Result<(), StoreError> {
+        let mut fresh: Vec<(MachineId, Finding)> = Vec::new();
+        for question in &self.0 {
+            let machines: Vec<(MachineId, store::Bmc)> = match question {
+                Question::HostSystem => vec![(record.host.id.clone(), record.host.bmc.clone())],
+                _ => record.dpus.iter().map(|dpu| (dpu.id.clone(), dpu.bmc.clone())).collect(),
+            };
+            for (machine, bmc) in machines.into_iter().filter(|(_, bmc)| !bmc.url.is_empty()) {
+                let known = record.findings.get(&machine).map(Vec::as_slice).unwrap_or_default();
+                let found = question.ask(worker.bmc.as_ref(), &bmc, known).await;
+                let now = Moment::now();
+                let found = found.into_iter().map(|(name, value)| Finding { name: name.to_owned(), value, at: now });
+                fresh.extend(found.filter(|finding| is_news(finding, known)).map(|finding| (machine.clone(), finding)));
+            }
+        }
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        let mut tx = worker.store.write().await?;
+        for (machine, finding) in &fresh {
+            tx.put_finding(machine, finding).await?;
+        }
+        tx.commit().await?;
+        for (machine, finding) in fresh {
+            let known = record.findings.entry(machine).or_default();
+            known.retain(|known| known.name != finding.name);
+            known.push(finding);
+        }
+        Ok(())
     }
-    tx.commit().await?;
-    for finding in fresh {
-        known.retain(|known| known.name != finding.name);
-        known.push(finding);
+}
+
+/// The question that supplies a fact, if a BMC does.
+fn question(fact: &str) -> Option<Question> {
+    Some(match fact {
+        "bmc.power" | "bmc.power_is_fresh" | "bmc.reachable" | "bmc.vendor" => Question::HostSystem,
+        "dpu.reachable" | "dpu.booted_since_state_change" | "dpu.booted_since_restart" => Question::DpuSystem,
+        "dpu.secure_boot" => Question::DpuSecureBoot,
+        "dpu.install_task" | "dpu.install_percent" => Question::DpuInstallTask,
+        "dpu.bmc_firmware" => Question::DpuFirmware,
+        _ => return None,
+    })
+}
+
+/// The same answer after a power command is news: only now it can be believed.
+fn is_news(finding: &Finding, known: &[Finding]) -> bool {
+    let commands = known.iter().filter(|known| matches!(&*known.name, "bmc.last_power_request" | "requested.restart"));
+    let commanded = commands.map(|known| known.at).max();
+    let same = known.iter().find(|known| known.name == finding.name && known.value == finding.value);
+    same.is_none_or(|same| commanded.is_some_and(|commanded| commanded >= same.at))
+}
+
+impl Question {
+    /// Facts by name.
+    async fn ask(self, bmc: &dyn Bmc, access: &store::Bmc, known: &[Finding]) -> Vec<(&'static str, Value)> {
+        match self {
+            Self::HostSystem => match limited(bmc.system(access)).await {
+                Some(system) => vec![
+                    ("bmc.reachable", true.into()),
+                    ("bmc.power", system.power.map_or("unknown", power).into()),
+                    ("bmc.vendor", vendor(system.manufacturer.as_deref().unwrap_or_default()).into()),
+                ],
+                None => vec![("bmc.reachable", false.into())],
+            },
+            Self::DpuSystem => match limited(bmc.system(access)).await {
+                Some(system) => {
+                    let up = system.os_running.map(|up| ("observed.os_running", Value::from(up)));
+                    [("dpu.reachable", true.into())].into_iter().chain(up).collect()
+                }
+                None => vec![("dpu.reachable", false.into())],
+            },
+            Self::DpuSecureBoot => {
+                let word = match limited(bmc.secure_boot(access)).await {
+                    Some(SecureBoot::Enabled) => "enabled",
+                    Some(SecureBoot::Disabled) => "disabled",
+                    Some(SecureBoot::Incomplete) => "missing_data",
+                    None => "error",
+                };
+                vec![("dpu.secure_boot", word.into())]
+            }
+            Self::DpuInstallTask => {
+                let task = known.iter().find(|known| known.name == "requested.install_task");
+                let Some(path) = task.and_then(|task| task.value.as_str()) else { return Vec::new() };
+                match limited(bmc.task(access, path)).await {
+                    Some(task) => vec![
+                        ("dpu.install_task", task_word(task.state).into()),
+                        ("dpu.install_percent", task.percent.into()),
+                    ],
+                    // What was last known of the task stays.
+                    None => Vec::new(),
+                }
+            }
+            Self::DpuFirmware => match limited(bmc.firmware_version(access)).await {
+                Some(Some(version)) => vec![("dpu.bmc_firmware", version.into())],
+                Some(None) | None => Vec::new(),
+            },
+        }
     }
-    Ok(())
+}
+
+async fn limited<T>(asked: impl Future<Output = Result<T, BmcError>>) -> Option<T> {
+    tokio::time::timeout(READ_LIMIT, asked).await.ok()?.ok()
 }
 
 /// The word that rules know a power state by.
-fn word(power: PowerState) -> &'static str {
+fn power(power: PowerState) -> &'static str {
     match power {
         PowerState::On => "on",
         PowerState::Off => "off",
         PowerState::PoweringOn => "powering_on",
         PowerState::PoweringOff => "powering_off",
         PowerState::Paused => "paused",
+    }
+}
+
+fn task_word(state: TaskState) -> &'static str {
+    match state {
+        TaskState::New => "new",
+        TaskState::Starting => "starting",
+        TaskState::Running => "running",
+        TaskState::Completed => "completed",
+        TaskState::Exception => "exception",
+        TaskState::Other => "other",
+    }
+}
+
+/// Makers that rules tell apart.
+fn vendor(manufacturer: &str) -> &'static str {
+    let name = manufacturer.to_ascii_lowercase();
+    let known = [
+        ("dell", "dell"),
+        ("lenovo", "lenovo"),
+        ("supermicro", "supermicro"),
+        ("super micro", "supermicro"),
+        ("nvidia", "nvidia"),
+        ("hpe", "hpe"),
+        ("hewlett", "hpe"),
+    ];
+    known.into_iter().find(|(part, _)| name.contains(part)).map_or("other", |(_, vendor)| vendor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_facts_of_bmcs_are_asked_for() {
+        let facts = |names: &[&str]| {
+            let fact = |name: &&str| rules::FactSeen { name: (*name).to_owned(), value: String::new(), dpu: None };
+            let arm = rules::ArmTrace {
+                at: String::new(),
+                arm: String::new(),
+                result: rules::ArmResult::Skipped,
+                dpu: None,
+                error: None,
+                facts: names.iter().map(fact).collect(),
+            };
+            Questions::of(&Explanation {
+                state: "Ready".into(),
+                decision: rules::Decision::Delete(rules::Delete { actions: vec![] }),
+                sla_seconds: None,
+                above_sla: false,
+                arms: vec![arm],
+                facts: vec![],
+                alerts: vec![],
+            })
+        };
+        assert_eq!(facts(&["instance.present", "dpu.observed_network_version"]), Questions::default());
+        let asked = facts(&["bmc.power", "bmc.power_is_fresh", "dpu.secure_boot"]);
+        assert_eq!(asked.0, BTreeSet::from([Question::HostSystem, Question::DpuSecureBoot]));
+    }
+
+    #[test]
+    fn makers_are_known_by_the_names_they_give_themselves() {
+        for (manufacturer, word) in [
+            ("Dell Inc.", "dell"),
+            ("Lenovo", "lenovo"),
+            ("Super Micro Computer, Inc.", "supermicro"),
+            ("Hewlett Packard Enterprise", "hpe"),
+            ("NVIDIA", "nvidia"),
+            ("Acme", "other"),
+            ("", "other"),
+        ] {
+            assert_eq!(vendor(manufacturer), word);
+        }
+    }
+
+    #[test]
+    fn the_same_power_state_is_news_only_after_a_command() {
+        let at = |name: &str, value: &str, at| Finding {
+            name: name.into(),
+            value: value.into(),
+            at: Moment::from_micros(at),
+        };
+        let seen = at("bmc.power", "on", 9);
+        assert!(is_news(&seen, &[]));
+        assert!(!is_news(&seen, &[at("bmc.power", "on", 5)]));
+        assert!(!is_news(&seen, &[at("bmc.power", "on", 5), at("bmc.last_power_request", "on", 4)]));
+        assert!(is_news(&seen, &[at("bmc.power", "on", 5), at("bmc.last_power_request", "on", 6)]));
+        assert!(is_news(&seen, &[at("bmc.power", "off", 5)]));
     }
 }

@@ -1,12 +1,11 @@
 use std::{fmt::Display, path::PathBuf, time::Duration};
 
-use async_trait::async_trait;
 use reqwest::{Certificate, Client, Method, RequestBuilder, StatusCode, Url};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{Bmc, BmcError, PowerState, ResetType, System};
-use crate::{Moment, store};
+use super::BmcError;
+use crate::store;
 
 /// How BMCs are reached.
 #[derive(Debug, Clone)]
@@ -79,7 +78,7 @@ impl Redfish {
         Ok(Self { http, timeout: settings.timeout })
     }
 
-    fn call<'a>(&'a self, bmc: &'a store::Bmc, doing: &'static str) -> Result<Call<'a>, BmcError> {
+    pub(super) fn call<'a>(&'a self, bmc: &'a store::Bmc, doing: &'static str) -> Result<Call<'a>, BmcError> {
         if bmc.url.is_empty() {
             return Err(BmcError::NoAddress);
         }
@@ -96,34 +95,24 @@ impl Redfish {
 }
 
 /// One task at one BMC.
-struct Call<'a> {
+pub(super) struct Call<'a> {
     redfish: &'a Redfish,
     bmc: &'a store::Bmc,
     base: Url,
-    name: String,
+    pub(super) name: String,
     doing: &'static str,
 }
 
 #[derive(Deserialize)]
-struct Link {
+pub(super) struct Link {
     #[serde(rename = "@odata.id")]
-    path: String,
+    pub(super) path: String,
 }
 
 #[derive(Deserialize)]
 struct Collection {
     #[serde(rename = "Members", default)]
     members: Vec<Link>,
-}
-
-#[derive(Deserialize)]
-struct SystemResource {
-    #[serde(rename = "PowerState")]
-    power: Option<Value>,
-    #[serde(rename = "LastResetTime")]
-    last_reset: Option<String>,
-    #[serde(rename = "Actions", default)]
-    actions: Value,
 }
 
 impl Call<'_> {
@@ -136,16 +125,16 @@ impl Call<'_> {
         Ok(self.redfish.http.request(method, url).basic_auth(&self.bmc.username, Some(&self.bmc.password)))
     }
 
-    async fn get<T: for<'de> Deserialize<'de>>(&self, path: &str) -> Result<T, BmcError> {
+    pub(super) async fn get<T: for<'de> Deserialize<'de>>(&self, path: &str) -> Result<T, BmcError> {
         let body = self.send(self.request(Method::GET, path)?).await?.body;
         serde_json::from_slice(&body).map_err(|error| self.unexpected(format!("{path}: {error}")))
     }
 
-    async fn post(&self, path: &str, body: &Value) -> Result<Answer, BmcError> {
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Answer, BmcError> {
         self.send(self.request(Method::POST, path)?.json(body)).await
     }
 
-    async fn patch(&self, path: &str, body: &Value) -> Result<Answer, BmcError> {
+    pub(super) async fn patch(&self, path: &str, body: &Value) -> Result<Answer, BmcError> {
         self.send(self.request(Method::PATCH, path)?.json(body)).await
     }
 
@@ -175,7 +164,7 @@ impl Call<'_> {
     }
 
     /// Path of the only member of a collection, or of the one that the site file names.
-    async fn member(&self, collection: &'static str, named: &str) -> Result<String, BmcError> {
+    pub(super) async fn member(&self, collection: &'static str, named: &str) -> Result<String, BmcError> {
         let all: Collection = self.get(collection).await?;
         let mut paths = all.members.into_iter().map(|link| link.path.trim_end_matches('/').to_owned());
         if !named.is_empty() {
@@ -189,11 +178,11 @@ impl Call<'_> {
         }
     }
 
-    async fn system_path(&self) -> Result<String, BmcError> {
-        self.member("/redfish/v1/Systems", &self.bmc.system_id).await
+    pub(super) fn system_id(&self) -> &str {
+        &self.bmc.system_id
     }
 
-    async fn action(&self, path: &str, name: &str, body: &Value) -> Result<(), BmcError> {
+    pub(super) async fn action(&self, path: &str, name: &str, body: &Value) -> Result<(), BmcError> {
         let resource: Value = self.get(path).await?;
         let action = &resource["Actions"][format!("#{name}")];
         if action.is_null() {
@@ -211,96 +200,14 @@ impl Call<'_> {
         BmcError::Unreachable { bmc, doing, why: causes(error) }
     }
 
-    fn unexpected(&self, why: String) -> BmcError {
+    pub(super) fn unexpected(&self, why: String) -> BmcError {
         BmcError::Unexpected { bmc: self.name.clone(), doing: self.doing, why }
     }
 }
 
-struct Answer {
-    location: Option<String>,
-    body: Vec<u8>,
-}
-
-#[async_trait]
-impl Bmc for Redfish {
-    async fn system(&self, bmc: &store::Bmc) -> Result<System, BmcError> {
-        let call = self.call(bmc, "reading the power state")?;
-        let system: SystemResource = call.get(&call.system_path().await?).await?;
-        Ok(system.system())
-    }
-
-    async fn reset(&self, bmc: &store::Bmc, reset: ResetType) -> Result<(), BmcError> {
-        let call = self.call(bmc, "resetting the system")?;
-        let path = call.system_path().await?;
-        let system: SystemResource = call.get(&path).await?;
-        let Some(mut reset) = reset.from_state(system.system().power) else { return Ok(()) };
-        let action = &system.actions["#ComputerSystem.Reset"];
-        if let Some(allowed) = action["ResetType@Redfish.AllowableValues"].as_array() {
-            let can = |reset: ResetType| allowed.iter().any(|value| value == reset.as_str());
-            if !can(reset) {
-                let fallback = reset.fallback().filter(|fallback| can(*fallback));
-                let lacks =
-                    || BmcError::Unsupported { bmc: call.name.clone(), what: format!("reset type {}", reset.as_str()) };
-                reset = fallback.ok_or_else(lacks)?;
-            }
-        }
-        let target =
-            action["target"].as_str().map_or_else(|| format!("{path}/Actions/ComputerSystem.Reset"), str::to_owned);
-        call.post(&target, &json!({ "ResetType": reset })).await.map(drop)
-    }
-
-    async fn reset_bmc(&self, bmc: &store::Bmc) -> Result<(), BmcError> {
-        let call = self.call(bmc, "restarting the BMC")?;
-        let path = call.member("/redfish/v1/Managers", "").await?;
-        call.action(&path, "Manager.Reset", &json!({ "ResetType": "ForceRestart" })).await
-    }
-
-    async fn factory_reset_bmc(&self, bmc: &store::Bmc) -> Result<(), BmcError> {
-        let call = self.call(bmc, "resetting the BMC to defaults")?;
-        let path = call.member("/redfish/v1/Managers", "").await?;
-        call.action(&path, "Manager.ResetToDefaults", &json!({ "ResetType": "ResetAll" })).await
-    }
-
-    async fn boot_once_uefi_http(&self, bmc: &store::Bmc) -> Result<(), BmcError> {
-        let call = self.call(bmc, "setting the next boot")?;
-        let boot = json!({ "Boot": { "BootSourceOverrideTarget": "UefiHttp", "BootSourceOverrideEnabled": "Once" } });
-        call.patch(&call.system_path().await?, &boot).await.map(drop)
-    }
-
-    async fn set_secure_boot(&self, bmc: &store::Bmc, enabled: bool) -> Result<(), BmcError> {
-        let call = self.call(bmc, "setting secure boot")?;
-        let path = format!("{}/SecureBoot", call.system_path().await?);
-        call.patch(&path, &json!({ "SecureBootEnable": enabled })).await.map(drop)
-    }
-
-    async fn reset_bios(&self, bmc: &store::Bmc) -> Result<(), BmcError> {
-        let call = self.call(bmc, "setting BIOS settings back")?;
-        let path = format!("{}/Bios", call.system_path().await?);
-        call.action(&path, "Bios.ResetBios", &json!({})).await
-    }
-
-    async fn set_boot_order(&self, bmc: &store::Bmc, order: &[String]) -> Result<(), BmcError> {
-        let call = self.call(bmc, "setting the boot order")?;
-        call.patch(&call.system_path().await?, &json!({ "Boot": { "BootOrder": order } })).await.map(drop)
-    }
-
-    async fn simple_update(&self, bmc: &store::Bmc, image_uri: &str) -> Result<String, BmcError> {
-        let call = self.call(bmc, "installing an image")?;
-        let path = "/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate";
-        let answer = call.post(path, &json!({ "ImageURI": image_uri })).await?;
-        let task: Option<Link> = serde_json::from_slice(&answer.body).ok();
-        let task = answer.location.or(task.map(|task| task.path));
-        task.ok_or_else(|| call.unexpected("no task to follow".into()))
-    }
-}
-
-impl SystemResource {
-    fn system(&self) -> System {
-        // A word that Redfish may add one day reads as "does not say".
-        let power = self.power.clone().and_then(|power| serde_json::from_value::<PowerState>(power).ok());
-        let stamp = self.last_reset.as_deref().and_then(|text| text.parse::<prost_types::Timestamp>().ok());
-        System { power, last_reset: stamp.map(Moment::from) }
-    }
+pub(super) struct Answer {
+    pub(super) location: Option<String>,
+    pub(super) body: Vec<u8>,
 }
 
 /// The message of a Redfish error body, shortened; empty if there is none.

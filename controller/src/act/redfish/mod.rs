@@ -7,6 +7,7 @@
 mod client;
 mod error;
 mod power;
+mod service;
 
 pub use client::{Redfish, RedfishSettings, RedfishSetupError};
 pub use error::BmcError;
@@ -21,6 +22,15 @@ use crate::{Moment, store};
 pub trait Bmc: Send + Sync {
     /// Power state and last reset of the machine behind the BMC.
     async fn system(&self, bmc: &store::Bmc) -> Result<System, BmcError>;
+
+    /// Secure boot of the machine behind the BMC.
+    async fn secure_boot(&self, bmc: &store::Bmc) -> Result<SecureBoot, BmcError>;
+
+    /// How far a task of the BMC is; `path` is what starting it answered.
+    async fn task(&self, bmc: &store::Bmc, path: &str) -> Result<Task, BmcError>;
+
+    /// Firmware version of the BMC itself.
+    async fn firmware_version(&self, bmc: &store::Bmc) -> Result<Option<String>, BmcError>;
 
     /// Resets or powers the machine behind the BMC; done when the BMC accepted it.
     async fn reset(&self, bmc: &store::Bmc, reset: ResetType) -> Result<(), BmcError>;
@@ -48,10 +58,51 @@ pub trait Bmc: Send + Sync {
 }
 
 /// What a BMC says of the machine behind it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct System {
     /// On, off or in between; none if the BMC does not say.
     pub power: Option<PowerState>,
     /// When the machine was last reset, if the BMC keeps that.
     pub last_reset: Option<Moment>,
+    /// Who made it.
+    pub manufacturer: Option<String>,
+    /// Its operating system is up, if the BMC can tell.
+    pub os_running: Option<bool>,
+}
+
+/// UEFI secure boot of a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecureBoot {
+    /// It booted with secure boot.
+    Enabled,
+    /// It booted without.
+    Disabled,
+    /// The BMC's answer lacks fields.
+    Incomplete,
+}
+
+/// How far a task of a BMC is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Task {
+    /// What it does.
+    pub state: TaskState,
+    /// 0 to 100.
+    pub percent: u8,
+}
+
+/// What a task of a BMC does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskState {
+    /// Accepted.
+    New,
+    /// About to run.
+    Starting,
+    /// Running.
+    Running,
+    /// Ended well.
+    Completed,
+    /// Ended otherwise.
+    Exception,
+    /// A state that is not understood.
+    Other,
 }
