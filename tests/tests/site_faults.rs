@@ -1,7 +1,7 @@
 //! What a whole site does when parts of it are killed, or forget.
 
 use anyhow::{Context as _, Result, ensure};
-use tests::{DpuPlan, HostPlan, HostSide, Revisions, Services, Site, SitePlan, on_site, sessions, until};
+use tests::{BmcFaults, DpuPlan, HostPlan, HostSide, Revisions, Services, Site, SitePlan, on_site, sessions, until};
 use tokio::time::{Duration, sleep};
 
 const SECS: f64 = 40.0;
@@ -151,6 +151,40 @@ async fn both_daemons_stop_when_they_are_asked_to() -> Result<()> {
         let dpu = primary(&host)?.clone();
         ensure!(site.agent(&dpu)?.stop().await?, "the agent did not end well");
         ensure!(site.controller.stop().await?, "the controller did not end well");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_dpu_that_the_site_knows_again_serves_its_host_again() -> Result<()> {
+    on_site(SitePlan::new(1, 1)?, async |site| {
+        let host = ready_host(site).await?;
+        let (dpu, dir) = (primary(&host)?, site.dpu(primary(&host)?)?);
+        let side = || -> Result<HostSide> { Ok(HostSide::of(&Revisions::open(&dir)?.running()?)) };
+        let before = side()?;
+        site.forget(dpu).await?;
+        until("the DPU to isolate its host", SECS, async || Ok(side()?.is_closed().then_some(()))).await?;
+        site.add_hosts().await?;
+        until("the host to be let out again", SECS, async || {
+            Ok((side()?.open_ports == before.open_ports && Services::of(&dir)?.dhcp_runs()).then_some(()))
+        })
+        .await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_bmc_that_refuses_for_a_while_holds_the_host_and_no_longer() -> Result<()> {
+    on_site(SitePlan::new(1, 1)?, async |site| {
+        let host = with_instance(site).await?;
+        site.set_bmc_faults(&host.name, &BmcFaults { refuse_resets: 3, ..BmcFaults::default() })?;
+        site.reaches(&host, "Assigned/Ready", SECS).await?;
+        let actions = site.host_detail(&host).await?.actions;
+        let restarts = |status: &str| {
+            actions.iter().filter(|action| action.name.contains("restart") && action.status == status).count()
+        };
+        ensure!((restarts("failed"), restarts("done")) == (3, 1), "{actions:#?}");
         Ok(())
     })
     .await

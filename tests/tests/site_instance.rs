@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use proto::{
     forge::{DpuNetworkStatus, Instance, TenantState},
     health::{HealthProbeSuccess, HealthReport},
-    site::DpuStatus,
+    site::{DpuStatus, HostHistoryRequest},
 };
 use tests::{DpuPlan, Fault, FaultKind, HostPlan, HostSide, Revisions, Scenario, Site, SitePlan, Step, on_site, until};
 use tokio::time::{Duration, Instant, sleep};
@@ -241,6 +241,44 @@ async fn an_uplink_that_is_down_holds_the_host_and_explain_says_so() -> Result<(
             .await?;
         site.dpu(dpu)?.set_scenario(&Scenario::default())?;
         site.reaches(&host, "Assigned/Ready", SECS).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn instances_never_share_an_address_or_a_host() -> Result<()> {
+    on_site(SitePlan::new(3, 1)?, async |site| {
+        let (_, prefixes) = ready_host(site).await?;
+        let hosts = site.plan.hosts.clone();
+        for host in &hosts {
+            site.dpus_ready(host, SECS).await?;
+        }
+        let create = |host: usize| site.create_instance(&hosts[host], "web", &prefixes[..1]);
+        let (first, second, third, again) = tokio::join!(create(0), create(1), create(2), create(0));
+        ensure!(first.is_ok() != again.is_ok(), "one host for two instances: {first:?} {again:?}");
+        second?;
+        third?;
+        for host in &hosts {
+            site.reaches(host, "Assigned/Ready", SECS).await?;
+        }
+        let mut addresses = held(site).await?;
+        addresses.sort();
+        addresses.dedup();
+        ensure!(addresses.len() == 3, "{addresses:?}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_new_host_is_discovered_and_becomes_ready() -> Result<()> {
+    on_site(SitePlan { initial_state: String::new(), ..SitePlan::new(1, 2)? }, async |site| {
+        let host = site.host(0)?;
+        site.reaches(&host, "Ready", 90.0).await?;
+        let request = HostHistoryRequest { host: host.name.clone(), limit: 200, ..HostHistoryRequest::default() };
+        let steps = site.operator()?.get_host_history(request).await?.into_inner().transitions;
+        ensure!(steps.iter().any(|step| step.from.contains("Discover")), "nobody discovered it: {steps:#?}");
+        site.dpus_ready(&host, SECS).await
     })
     .await
 }

@@ -1,6 +1,7 @@
 use std::{
+    fs,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
@@ -12,6 +13,8 @@ use serde_json::{Value, json};
 pub(super) struct Bmc {
     pub(super) system: String,
     pub(super) host: Option<String>,
+    /// File that says what is to go wrong.
+    pub(super) faults: PathBuf,
     pub(super) controller_file: PathBuf,
     pub(super) username: String,
     pub(super) password: String,
@@ -30,7 +33,7 @@ pub(super) struct State {
     last_reset: Option<String>,
     pub(super) boot_override: Value,
     pub(super) secure_boot: bool,
-    pub(super) faults: BmcFaults,
+    refused: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,11 +43,11 @@ enum Power {
     PoweringOn,
 }
 
-/// What is to go wrong with a BMC. Set with `PUT /sim`, read back with the rest of it at `GET /sim`.
+/// What is to go wrong with a BMC: the content of its faults file, which may change at any time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BmcFaults {
-    /// How many resets are refused before one is carried out.
+    /// How many resets are refused, counted from the start of the simulation.
     pub refuse_resets: u32,
     /// Seconds that every answer takes.
     pub slow_secs: f64,
@@ -74,7 +77,7 @@ impl Default for State {
             last_reset: None,
             boot_override: json!({ "BootSourceOverrideEnabled": "Disabled", "BootSourceOverrideTarget": "None" }),
             secure_boot: false,
-            faults: BmcFaults::default(),
+            refused: 0,
         }
     }
 }
@@ -95,10 +98,20 @@ impl Bmc {
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn reset(self: &Arc<Self>, kind: &str) -> Reset {
+    /// What is to go wrong now; nothing, if there is no such file.
+    pub(super) fn faults(&self) -> BmcFaults {
+        let text = fs::read_to_string(&self.faults).unwrap_or_default();
+        toml::from_str(&text).unwrap_or_else(|error| {
+            eprintln!("{}: {error}", self.faults.display());
+            BmcFaults::default()
+        })
+    }
+
+    pub(super) fn reset(&self, kind: &str) -> Reset {
+        let faults = self.faults();
         self.with(|state| {
-            if state.faults.refuse_resets > 0 {
-                state.faults.refuse_resets -= 1;
+            if state.refused < faults.refuse_resets {
+                state.refused += 1;
                 return Reset::Refused;
             }
             let power = match kind {
@@ -113,7 +126,7 @@ impl Bmc {
             state.power = power;
             state.generation += 1;
             state.last_reset = Some(prost_types::Timestamp::from(std::time::SystemTime::now()).to_string());
-            if power == Power::Off || state.faults.never_boots { Reset::Done } else { Reset::Boots(state.generation) }
+            if power == Power::Off || faults.never_boots { Reset::Done } else { Reset::Boots(state.generation) }
         })
     }
 
@@ -129,11 +142,8 @@ impl Bmc {
     }
 
     pub(super) fn view(&self) -> BmcView {
-        self.with(|state| BmcView {
-            power: state.power.word().into(),
-            resets: state.resets.clone(),
-            faults: state.faults.clone(),
-        })
+        let faults = self.faults();
+        self.with(|state| BmcView { power: state.power.word().into(), resets: state.resets.clone(), faults })
     }
 
     /// The system as a Redfish resource.

@@ -26,7 +26,7 @@ pub(super) async fn boot(bmc: Arc<Bmc>, generation: u64) {
     let mut failures = 0;
     let mut session = Session { host, announced: false, worked_in: None };
     while failures < TRIES && bmc.with(|state| state.generation) == generation {
-        if !bmc.with(|state| state.faults.silent) {
+        if !bmc.faults().silent {
             match session.look(&bmc.controller_file).await {
                 Ok(Next::Again) => failures = 0,
                 Ok(Next::TenantRuns) => return,

@@ -11,12 +11,16 @@ pub struct SimHostConfig {
     pub controller_file: PathBuf,
     /// Where the addresses of the BMCs are written: a JSON map from system to URL.
     pub address_file: PathBuf,
+    /// Directory where `SYSTEM.toml` says what is to go wrong with a BMC: see [`BmcFaults`](super::BmcFaults).
+    pub faults: PathBuf,
     /// Name that a BMC asks for.
     pub username: String,
     /// Password that a BMC asks for.
     pub password: String,
     /// Seconds from power on to a running system.
     pub boot_secs: f64,
+    /// The hosts boot when the simulation starts, as hosts do that are new in a rack.
+    pub boots_at_start: bool,
     /// Seconds between two looks of a booted discovery image at what it should do.
     pub poll_secs: f64,
     /// The systems, by name.

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet, time::sleep};
 
 use super::{
-    bmc::{Bmc, BmcFaults, BmcView, Reset},
+    bmc::{Bmc, BmcView, Reset},
     boot::boot,
     config::SimHostConfig,
 };
@@ -35,6 +35,7 @@ pub async fn serve_bmcs(config: &SimHostConfig) -> Result<()> {
         let bmc = Arc::new(Bmc {
             system: system.clone(),
             host: settings.host.clone(),
+            faults: config.faults.join(format!("{system}.toml")),
             controller_file: config.controller_file.clone(),
             username: config.username.clone(),
             password: config.password.clone(),
@@ -42,6 +43,9 @@ pub async fn serve_bmcs(config: &SimHostConfig) -> Result<()> {
             poll: Duration::from_secs_f64(config.poll_secs),
             state: Default::default(),
         });
+        if config.boots_at_start {
+            tokio::spawn(boot(bmc.clone(), 0));
+        }
         servers.spawn(async move { axum::serve(listener, router(bmc)).await });
     }
     let file = &config.address_file;
@@ -67,14 +71,14 @@ fn router(bmc: Arc<Bmc>) -> Router {
     Router::new()
         .route("/redfish/v1", get(root))
         .route("/redfish/v1/", get(root))
-        .route("/sim", get(view).put(set_faults))
+        .route("/sim", get(view))
         .merge(service)
         .layer(middleware::from_fn_with_state(bmc.clone(), delay))
         .with_state(bmc)
 }
 
 async fn delay(State(bmc): Shared, request: Request, next: Next) -> Response {
-    let secs = bmc.with(|state| state.faults.slow_secs);
+    let secs = bmc.faults().slow_secs;
     if secs > 0.0 && request.uri().path() != "/sim" {
         sleep(Duration::from_secs_f64(secs)).await;
     }
@@ -162,11 +166,6 @@ async fn reset(State(bmc): Shared, Json(body): Json<Value>) -> Response {
 
 async fn view(State(bmc): Shared) -> Json<BmcView> {
     Json(bmc.view())
-}
-
-async fn set_faults(State(bmc): Shared, Json(faults): Json<BmcFaults>) -> StatusCode {
-    bmc.with(|state| state.faults = faults);
-    StatusCode::NO_CONTENT
 }
 
 fn refusal(status: StatusCode, message_id: &str, message: &str) -> Response {

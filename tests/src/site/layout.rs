@@ -1,8 +1,11 @@
-use std::{fs, net::Ipv4Addr, path::PathBuf};
+use std::{collections::BTreeMap, fs, net::Ipv4Addr, path::PathBuf};
 
 use anyhow::{Context as _, Result};
 use data_encoding::BASE32_DNSSEC;
-use proto::MachineId;
+use proto::{
+    MachineId,
+    site::{BmcSpec, DpuSpec, HostSpec},
+};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
@@ -125,37 +128,43 @@ impl SiteDir {
         let config = SimHostConfig {
             controller_file: self.path("controller.address"),
             address_file: self.path("bmc.addresses"),
+            faults: self.path("bmc"),
             username: BMC_USER.into(),
             password: BMC_PASSWORD.into(),
             boot_secs: plan.boot_secs,
+            boots_at_start: plan.initial_state.is_empty(),
             poll_secs: plan.loop_secs,
             systems: hosts.chain(dpus).collect(),
         };
         self.write("sim-host.toml", &toml::to_string(&config)?)
     }
 
+    /// The hosts as the controller is told of them.
+    pub(super) fn host_specs(&self, plan: &SitePlan) -> Result<Vec<HostSpec>> {
+        let urls: BTreeMap<String, String> = serde_json::from_str(&fs::read_to_string(self.path("bmc.addresses"))?)?;
+        let bmc = |name: &str| {
+            let url = urls.get(name).cloned().unwrap_or_default();
+            Some(BmcSpec { url, username: BMC_USER.into(), password: BMC_PASSWORD.into(), ..BmcSpec::default() })
+        };
+        let dpu = |dpu: &DpuPlan| DpuSpec {
+            machine_id: Some((&dpu.id).into()),
+            name: dpu.name.clone(),
+            bmc: bmc(&dpu.name),
+            ..DpuSpec::default()
+        };
+        let host = |host: &HostPlan| HostSpec {
+            name: host.name.clone(),
+            machine_id: Some((&host.id).into()),
+            bmc: bmc(&host.name),
+            dpus: host.dpus.iter().map(dpu).collect(),
+            initial_state: plan.initial_state.clone(),
+            mac: host.mac.clone(),
+        };
+        Ok(plan.hosts.iter().map(host).collect())
+    }
+
     /// The site file: networks that do not exist outside this machine, and the hosts with their BMCs.
     pub(super) fn site_file(&self, plan: &SitePlan) -> Result<PathBuf> {
-        let bmcs: serde_json::Value = serde_json::from_str(&fs::read_to_string(self.path("bmc.addresses"))?)?;
-        let bmc = |name: &str| json!({ "url": bmcs[name], "username": BMC_USER, "password": BMC_PASSWORD });
-        let hosts: Vec<_> = plan
-            .hosts
-            .iter()
-            .map(|host| {
-                let dpus = host
-                    .dpus
-                    .iter()
-                    .map(|dpu| json!({ "name": dpu.name, "machine_id": dpu.id.as_str(), "bmc": bmc(&dpu.name) }));
-                json!({
-                    "name": host.name,
-                    "machine_id": host.id.as_str(),
-                    "mac": host.mac,
-                    "initial_state": plan.initial_state,
-                    "bmc": bmc(&host.name),
-                    "dpus": dpus.collect::<Vec<_>>(),
-                })
-            })
-            .collect();
         let network = json!({
             "asn": 4_259_912_557_u32,
             "loopback_prefix": "10.180.62.0/24",
@@ -166,7 +175,7 @@ impl SiteDir {
             "site_fabric_prefixes": ["10.20.0.0/16"],
             "min_dpu_functioning_links": 2,
         });
-        let site = json!({ "network": network, "hosts": hosts });
+        let site = json!({ "network": network, "hosts": self.host_specs(plan)? });
         self.write("site.yaml", &serde_yaml::to_string(&site)?)
     }
 

@@ -7,13 +7,15 @@ use proto::{
         TenantConfig, TenantState, forge_client::ForgeClient, instance_interface_config::NetworkDetails,
     },
     site::{
-        Address, CreateVpcRequest, DpuStatus, Explanation, ForgetDpuRequest, HostDetail, HostRef, HostSummary,
-        ListAddressesRequest, ListDpusRequest, ListHostsRequest, Vpc, site_client::SiteClient,
+        AddHostsRequest, AddHostsResponse, Address, CreateVpcRequest, DpuStatus, Explanation, ForgetDpuRequest,
+        HostDetail, HostRef, HostSummary, ListAddressesRequest, ListDpusRequest, ListHostsRequest, Vpc,
+        site_client::SiteClient,
     },
 };
 use tonic::transport::Channel;
 
 use super::{DpuPlan, HostPlan, Site, until};
+use crate::BmcFaults;
 
 /// Tenant of the instances that are made here.
 const TENANT: &str = "acme";
@@ -119,6 +121,23 @@ impl Site {
         Ok(())
     }
 
+    /// Makes the site know its hosts and DPUs again, as its site file has them.
+    ///
+    /// # Errors
+    /// What the controller says.
+    pub async fn add_hosts(&self) -> Result<AddHostsResponse> {
+        let hosts = self.dir.host_specs(&self.plan)?;
+        Ok(self.operator()?.add_hosts(AddHostsRequest { hosts }).await?.into_inner())
+    }
+
+    /// Changes what goes wrong with the BMC of a system, named as its host or DPU.
+    ///
+    /// # Errors
+    /// If the file that says so cannot be written.
+    pub fn set_bmc_faults(&self, system: &str, faults: &BmcFaults) -> Result<()> {
+        self.dir.write(&format!("bmc/{system}.toml"), &toml::to_string(faults)?).map(drop)
+    }
+
     /// Makes a VPC with these prefixes.
     ///
     /// # Errors
@@ -137,7 +156,7 @@ impl Site {
     ///
     /// # Errors
     /// What the controller says.
-    pub async fn create_instance(&self, host: &HostPlan, name: &str, prefixes: &[&str]) -> Result<Instance> {
+    pub async fn create_instance(&self, host: &HostPlan, name: &str, prefixes: &[impl AsRef<str>]) -> Result<Instance> {
         let request = InstanceAllocationRequest {
             machine_id: Some((&host.id).into()),
             config: Some(config(prefixes)),
@@ -151,7 +170,7 @@ impl Site {
     ///
     /// # Errors
     /// What the controller says.
-    pub async fn update_instance(&self, instance: &Instance, prefixes: &[&str]) -> Result<Instance> {
+    pub async fn update_instance(&self, instance: &Instance, prefixes: &[impl AsRef<str>]) -> Result<Instance> {
         let request = InstanceConfigUpdateRequest {
             instance_id: instance.id.clone(),
             if_version_match: None,
@@ -214,9 +233,9 @@ impl Site {
     }
 }
 
-fn config(prefixes: &[&str]) -> InstanceConfig {
+fn config(prefixes: &[impl AsRef<str>]) -> InstanceConfig {
     let interfaces = prefixes.iter().map(|prefix| InstanceInterfaceConfig {
-        network_details: Some(NetworkDetails::VpcPrefixId(common::VpcPrefixId { value: (*prefix).into() })),
+        network_details: Some(NetworkDetails::VpcPrefixId(common::VpcPrefixId { value: prefix.as_ref().into() })),
         ..InstanceInterfaceConfig::default()
     });
     InstanceConfig {

@@ -52,6 +52,7 @@ impl Site {
         let dir = SiteDir(temporary.path().to_path_buf());
         fs::create_dir_all(dir.logs())?;
         fs::create_dir_all(dir.path("dpus"))?;
+        fs::create_dir_all(dir.path("bmc"))?;
         let process = |name: &str, program: &str| Process::new(name, binaries.path(program), &dir.logs());
         let config = |name: &str| ["--config".into(), dir.path(name).into_os_string()];
         Ok(Self {
@@ -86,8 +87,13 @@ impl Site {
         self.dir.controller_config(&self.plan, &self.address)?;
         self.controller.start()?;
         let file = self.dir.path("controller.address");
-        self.address =
-            until("the controller's address", START_SECS, async || controller_address(&file).map(Some)).await?;
+        let deadline = Instant::now() + Duration::from_secs_f64(START_SECS);
+        while !file.exists() {
+            ensure!(self.controller.is_running(), "the controller does not start:\n{}", self.controller.tail(TAIL));
+            ensure!(Instant::now() < deadline, "the controller has not said its address after {START_SECS} s");
+            sleep(Duration::from_millis(50)).await;
+        }
+        self.address = controller_address(&file)?;
         until("the controller", START_SECS, async || self.list_hosts().await.map(Some)).await.map(drop)
     }
 
