@@ -8,6 +8,7 @@ use std::{
 use crate::{
     Settings,
     apply::{Before, apply, on_disk},
+    certificate::{NOTICE, seconds_left},
     controller::Controller,
     fetch::{Answer, Desired, Isolation},
     health::{self, Findings, Severity},
@@ -293,6 +294,15 @@ impl Agent {
         if !findings.any() {
             findings.alert("HealthProbes", None, Severity::Critical, "Nothing was checked: no probe is configured");
         }
+        if let Some(end) = self.controller.certificate_expiry() {
+            let left = seconds_left(end, SystemTime::now());
+            if u64::try_from(left).is_ok_and(|left| left > NOTICE.as_secs()) {
+                findings.success("ClientCertificate", None);
+            } else {
+                let message = format!("This DPU's certificate ends in {} hours", left / 3600);
+                findings.alert("ClientCertificate", None, Severity::Notice, message);
+            }
+        }
         if self.wait_left().is_some() {
             let wait = self.settings.period.post_config_check.as_secs_f32();
             let message = format!("The configuration changed less than {wait} s ago");
@@ -316,6 +326,7 @@ impl Agent {
             wanted: self.intent.as_ref().and_then(Intent::last),
             error: self.error(),
             findings,
+            certificate_expiry: self.controller.certificate_expiry(),
         };
         let failure = self.controller.record(status(&report)).await.err();
         if failure != self.report_failure {

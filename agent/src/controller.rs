@@ -14,6 +14,7 @@ use tonic::{
 
 use crate::{
     Settings,
+    certificate::expiry,
     fetch::{Answer, Failure},
 };
 
@@ -24,6 +25,7 @@ use crate::{
 pub(crate) struct Controller {
     settings: ConnectionSettings,
     connection: Option<Connection>,
+    expiry: Option<i64>,
 }
 
 struct ConnectionSettings {
@@ -49,7 +51,7 @@ pub(crate) enum ConnectFault {
 impl Controller {
     pub(crate) fn new(settings: &Settings) -> Self {
         let Settings { controller, tls, rpc, .. } = settings.clone();
-        Self { settings: ConnectionSettings { uri: controller, tls, rpc }, connection: None }
+        Self { settings: ConnectionSettings { uri: controller, tls, rpc }, connection: None, expiry: None }
     }
 
     /// Asks what this DPU is to run.
@@ -81,6 +83,11 @@ impl Controller {
         })
     }
 
+    /// When this DPU's own certificate ends, in seconds since the epoch; none without a readable one.
+    pub(crate) fn certificate_expiry(&self) -> Option<i64> {
+        self.expiry
+    }
+
     /// Whether the controller answers at all.
     pub(crate) async fn answers(&mut self) -> Result<(), String> {
         let mut client = self.client().map_err(|fault| fault.to_string())?;
@@ -101,6 +108,7 @@ impl Controller {
         {
             return Ok(connection.client.clone());
         }
+        self.expiry = self.settings.expiry().or(self.expiry);
         match self.settings.connect() {
             Ok(connection) => Ok(self.connection.insert(connection).client.clone()),
             // A renewal in progress leaves a half-written pair: what works is kept until the files are good again.
@@ -146,6 +154,11 @@ impl ConnectionSettings {
         let limit = usize::from(self.rpc.max_message_mib) * 1024 * 1024;
         let client = ForgeClient::new(endpoint.connect_lazy()).max_decoding_message_size(limit);
         Ok(Connection { client, certificates })
+    }
+
+    fn expiry(&self) -> Option<i64> {
+        let pem = std::fs::read(self.tls.cert.as_ref()?).ok()?;
+        expiry(&pem).inspect_err(|why| tracing::warn!("the end of this DPU's certificate is not known: {why}")).ok()
     }
 
     fn tls(&self) -> Result<ClientTlsConfig, ConnectFault> {

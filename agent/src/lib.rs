@@ -6,6 +6,7 @@
 
 mod agent;
 mod apply;
+mod certificate;
 mod config;
 mod controller;
 mod fetch;

@@ -19,6 +19,8 @@ pub(crate) struct Report<'a> {
     /// Why that does not run.
     pub(crate) error: Option<&'a str>,
     pub(crate) findings: &'a Findings,
+    /// When this DPU's certificate ends, in seconds since the epoch.
+    pub(crate) certificate_expiry: Option<i64>,
 }
 
 /// The message for the controller.
@@ -37,6 +39,7 @@ pub(crate) fn status(report: &Report<'_>) -> DpuNetworkStatus {
         },
         network_config_error: report.error.map(str::to_owned),
         dpu_agent_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        client_certificate_expiry_unix_epoch_secs: report.certificate_expiry,
         dpu_health: Some(report.findings.report()),
         instance_config_version: instance.and_then(|instance| text(&instance.config_version)),
         dpu_extension_service_version: instance.and_then(|instance| text(&instance.dpu_extension_service_version)),

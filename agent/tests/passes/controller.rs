@@ -1,6 +1,8 @@
 use std::{
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard},
+    thread::JoinHandle,
+    time::Duration,
 };
 
 use proto::{
@@ -11,9 +13,12 @@ use proto::{
         forge_server::{Forge, ForgeServer},
     },
 };
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::oneshot};
 use tokio_stream::wrappers::TcpListenerStream;
-use tonic::{Code, Request, Response, Status, transport::Server};
+use tonic::{
+    Code, Request, Response, Status,
+    transport::{Server, ServerTlsConfig},
+};
 
 /// A controller that answers what a test says and remembers what it was told.
 #[derive(Clone, Default)]
@@ -24,22 +29,54 @@ pub(crate) struct State {
     pub(crate) answer: Option<Result<ManagedHostNetworkConfigResponse, Code>>,
     pub(crate) asked: usize,
     pub(crate) reports: Vec<DpuNetworkStatus>,
+    pub(crate) delay: Duration,
+}
+
+/// A listening controller. When it is stopped all its connections are gone, as with a process that ended.
+pub(crate) struct Serving {
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Serving {
+    pub(crate) fn stop(self) {
+        drop(self.stop);
+        self.thread.join().unwrap();
+    }
 }
 
 impl Controller {
     /// A running one, and where it listens.
     pub(crate) async fn start() -> (Self, String) {
         let controller = Self::default();
-        let address = controller.clone().listen("127.0.0.1:0".parse().unwrap()).await;
+        let (address, serving) = controller.listen("127.0.0.1:0", None).await;
+        // It serves until the test ends.
+        std::mem::forget(serving);
         (controller, format!("http://{address}"))
     }
 
-    pub(crate) async fn listen(self, address: SocketAddr) -> SocketAddr {
-        let listener = TcpListener::bind(address).await.unwrap();
+    /// Listens at an address, with TLS or without, until it is stopped.
+    pub(crate) async fn listen(&self, address: &str, tls: Option<ServerTlsConfig>) -> (SocketAddr, Serving) {
+        let listener = std::net::TcpListener::bind(address).unwrap();
+        listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
-        let server = Server::builder().add_service(ForgeServer::new(self));
-        tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
-        address
+        let mut server = Server::builder();
+        if let Some(tls) = tls {
+            server = server.tls_config(tls).unwrap();
+        }
+        let server = server.add_service(ForgeServer::new(self.clone()).max_encoding_message_size(64 << 20));
+        let (stop, stopped) = oneshot::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let incoming = TcpListenerStream::new(TcpListener::from_std(listener).unwrap());
+                tokio::select! {
+                    served = server.serve_with_incoming(incoming) => served.unwrap(),
+                    _ = stopped => (),
+                }
+            });
+        });
+        (address, Serving { stop, thread })
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -103,6 +140,8 @@ impl Forge for Controller {
         &self,
         _: Request<ManagedHostNetworkConfigRequest>,
     ) -> Result<Response<ManagedHostNetworkConfigResponse>, Status> {
+        let delay = self.state().delay;
+        tokio::time::sleep(delay).await;
         let mut state = self.state();
         state.asked += 1;
         match &state.answer {

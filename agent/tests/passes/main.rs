@@ -7,3 +7,5 @@ mod applying;
 mod controller;
 mod dpu;
 mod line;
+mod process;
+mod transport;

@@ -1,0 +1,131 @@
+//! The program as a service manager and people run it.
+
+use std::{
+    fs,
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::process::{Child, Command};
+
+use super::{
+    controller::{Controller, admin},
+    dpu::Dpu,
+};
+
+fn program(dpu: &Dpu, arguments: &[&str]) -> Command {
+    let config = dpu.path().join("config.toml");
+    if !config.exists() {
+        fs::write(&config, dpu.settings_text()).unwrap();
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dpu-agent"));
+    command.arg("--config").arg(config).args(arguments).kill_on_drop(true).stdin(Stdio::null());
+    command
+}
+
+async fn output(dpu: &Dpu, arguments: &[&str]) -> (i32, String, String) {
+    let output = program(dpu, arguments).output().await.unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let id = child.id().and_then(|id| Pid::from_raw(id.try_into().unwrap())).unwrap();
+    kill_process(id, signal).unwrap();
+}
+
+async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{what} did not come");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn c78_sighup_hurries_and_sigterm_ends_well() {
+    let (controller, uri) = Controller::start().await;
+    controller.says(admin(1, 11));
+    let dpu = Dpu::new(&uri);
+    fs::write(dpu.path().join("config.toml"), dpu.settings_text().replace("loop_secs = 0.05", "loop_secs = 3600"))
+        .unwrap();
+    let mut child = program(&dpu, &["run"]).stderr(Stdio::piped()).spawn().unwrap();
+    until("the first report", || controller.state().reports.len() == 1).await;
+    signal(&child, Signal::HUP);
+    until("the second report", || controller.state().reports.len() == 2).await;
+    signal(&child, Signal::TERM);
+    let ended = tokio::time::timeout(Duration::from_secs(10), child.wait()).await.unwrap().unwrap();
+    assert_eq!(ended.code(), Some(0));
+    assert!(dpu.read("applied").is_some(), "the DPU goes on with what it runs");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn an_agent_that_is_killed_goes_on_where_it_was() {
+    let (controller, uri) = Controller::start().await;
+    controller.says(admin(1, 11));
+    let dpu = Dpu::new(&uri);
+    let mut child = program(&dpu, &[]).stderr(Stdio::null()).spawn().unwrap();
+    until("a report", || !controller.state().reports.is_empty()).await;
+    child.kill().await.unwrap();
+    dpu.commands();
+    let reports = controller.state().reports.len();
+    let mut child = program(&dpu, &[]).stderr(Stdio::null()).spawn().unwrap();
+    until("a report", || controller.state().reports.len() > reports).await;
+    child.kill().await.unwrap();
+    assert_eq!(controller.told().network_config_version.as_deref(), Some("V1-T1"));
+    assert!(!dpu.commands().iter().any(|command| command.contains("apply")), "nothing is applied twice");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn people_see_what_runs() {
+    let (controller, uri) = Controller::start().await;
+    controller.says(admin(1, 11));
+    let dpu = Dpu::new(&uri);
+    let (code, _, stderr) = output(&dpu, &["status"]).await;
+    assert_eq!(code, 2);
+    assert!(stderr.contains("has the agent run?"), "{stderr}");
+    dpu.agent().pass().await;
+    let (code, stdout, _) = output(&dpu, &["status"]).await;
+    assert_eq!(code, 0, "{stdout}");
+    assert!(stdout.contains("configuration since 20") && stdout.contains("V1-T1"), "{stdout}");
+    assert!(stdout.contains("controller  run V1-T1 (since 20"), "{stdout}");
+
+    let (code, stdout, _) = output(&dpu, &["check"]).await;
+    assert_eq!(code, 0, "{stdout}");
+    assert!(stdout.contains("ok        BgpPeeringTor p0_if\n"), "{stdout}");
+    dpu.sessions(&[("p0_if", "Active"), ("p1_if", "Established")]);
+    let (code, stdout, _) = output(&dpu, &["check"]).await;
+    assert_eq!(code, 1);
+    assert!(
+        stdout.contains("alert     BgpPeeringTor p0_if  Session p0_if is not Established, but in state Active\n"),
+        "{stdout}"
+    );
+    let (code, stdout, _) = output(&dpu, &["check", "--json"]).await;
+    let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((code, &report["alerts"][0]["classifications"][0]), (1, &"PreventAllocations".into()));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn outputs_are_read_by_kind() {
+    let dpu = Dpu::new("http://127.0.0.1:1");
+    let path = dpu.path().join("bgp.json").display().to_string();
+    let (code, stdout, _) = output(&dpu, &["parse", "bgp-json", &path]).await;
+    let read: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((code, &read["tables"][0]["peers"][0]["state"]), (0, &"Established".into()));
+    let (code, _, stderr) = output(&dpu, &["parse", "df", &path]).await;
+    assert_eq!(code, 2);
+    assert!(stderr.contains("df -HP, line 1, column 1: expected the header of df"), "{stderr}");
+    let (code, _, stderr) = output(&dpu, &["parse", "dfx", &path]).await;
+    assert_eq!(code, 2);
+    assert!(stderr.contains("supervisorctl"), "the kinds are listed: {stderr}");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_configuration_that_is_not_usable_is_refused_with_its_place() {
+    let dpu = Dpu::new("http://127.0.0.1:1");
+    fs::write(dpu.path().join("config.toml"), dpu.settings_text().replace("loop_secs", "loop_sec")).unwrap();
+    let (code, _, stderr) = output(&dpu, &["run"]).await;
+    assert_eq!(code, 2);
+    assert!(stderr.contains("config.toml") && stderr.contains("loop_sec"), "{stderr}");
+}
