@@ -51,8 +51,18 @@ impl Builder<'_> {
                 (Body::Script(reason), reads)
             }
         };
-        let text = self.text(&decl.place);
-        Some(Guard { place: decl.place.clone(), text, of_dpu: own == 2, body, script: self.script(decl), reads })
+        Some(Guard {
+            place: decl.place.clone(),
+            text: self.text(&decl.place),
+            of_dpu: own == 2,
+            ask: match &body {
+                Body::Native(expr) => Some(expr.compile()),
+                Body::Script(_) => None,
+            },
+            body,
+            script: self.script(decl),
+            reads,
+        })
     }
 
     /// A number about the host.

@@ -4,6 +4,7 @@ use crate::{
     declare::Wanted,
     guard::{
         Body, Env,
+        compile::Ask,
         predicate::{Answer, BoolExpr},
     },
     ruleset::{Arm, Verb},
@@ -21,7 +22,7 @@ pub(crate) struct Test {
 #[derive(Debug)]
 enum Holds {
     Always,
-    Native(BoolExpr),
+    Native(Ask),
     /// Some condition is interpreted: they are asked one by one.
     Mixed,
 }
@@ -53,8 +54,8 @@ impl Test {
         let holds = match parts.len() {
             _ if !native => Holds::Mixed,
             0 => Holds::Always,
-            1 => parts.pop().map_or(Holds::Always, Holds::Native),
-            _ => Holds::Native(BoolExpr::And(parts.into())),
+            1 => parts.pop().map_or(Holds::Always, |part| Holds::Native(part.compile())),
+            _ => Holds::Native(BoolExpr::And(parts.into()).compile()),
         };
         Self {
             holds,
@@ -68,13 +69,14 @@ impl Test {
     }
 
     /// The arm's conditions hold, and some DPU fits if the arm chooses DPUs.
+    #[inline]
     pub(crate) fn applies(&self, arm: &Arm, env: &Env<'_>, dpu_bound: bool) -> Answer<bool> {
         if self.of_dpu && !dpu_bound {
             return Ok(false);
         }
         match &self.holds {
             Holds::Always => Ok(true),
-            Holds::Native(expr) => expr.eval(env),
+            Holds::Native(ask) => ask.of(env),
             Holds::Mixed => one_by_one(arm, env),
         }
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod blame;
 pub(crate) mod clock;
+pub(crate) mod compile;
 pub(crate) mod interpret;
 pub(crate) mod lower;
 mod members;
@@ -19,6 +20,7 @@ use crate::{
     health::Reports,
     snapshot::{ActionRecord, Dpu, Snapshot},
 };
+use compile::Ask;
 use interpret::Script;
 use lower::NotNative;
 use predicate::{Answer, BoolExpr, GuardError, IntExpr, Owner};
@@ -33,6 +35,8 @@ pub(crate) struct Guard {
     /// It takes a DPU as its second parameter.
     pub(crate) of_dpu: bool,
     pub(crate) body: Body<BoolExpr>,
+    /// The native form, ready to be asked.
+    pub(crate) ask: Option<Ask>,
     /// The same guard for the interpreter: what is lowered is held against it by tests.
     pub(crate) script: Script,
     pub(crate) reads: Reads,
@@ -55,9 +59,9 @@ pub(crate) enum Body<T> {
 
 impl Guard {
     pub(crate) fn holds(&self, env: &Env<'_>) -> Answer<bool> {
-        match &self.body {
-            Body::Native(expr) => expr.eval(env),
-            Body::Script(_) => self.script.ask(env, self.of_dpu),
+        match &self.ask {
+            Some(ask) => ask.of(env),
+            None => self.script.ask(env, self.of_dpu),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Guards after lowering: typed trees over facts, evaluated without allocation and without rhai.
+//! Guards after lowering: typed trees over facts. [`super::compile`] makes them fast.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use proto::ConfigVersion;
 use super::Env;
 use crate::{
     health::Look,
-    snapshot::{ActionRecord, ActionStatus, Dpu, Fact, Field, Typed, Value},
+    snapshot::{ActionRecord, ActionStatus, Fact, Field, Typed, Value},
 };
 
 /// Why a guard has no answer. Its gate counts as closed.
 ///
-/// As small as an answer: what a script said is asked for again, by [`super::Guard::error`], where somebody reads it.
+/// Small: what a script said is asked for again, by [`super::Guard::error`], where somebody reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum GuardError {
     #[error("a number left the range of 64 bits")]
@@ -36,12 +36,6 @@ impl FactRef {
     #[inline]
     pub(crate) fn value<'a>(&self, env: &Env<'a>) -> Value<'a> {
         (self.fact.get)(env.host, env.dpus[self.depth as usize])
-    }
-
-    /// The DPU that the fact is of.
-    #[inline]
-    pub(crate) fn dpu<'a>(&self, env: &Env<'a>) -> &'a Dpu {
-        env.dpus[self.depth as usize]
     }
 
     pub(crate) fn is_of_dpu(&self) -> bool {
@@ -223,115 +217,11 @@ impl BoolExpr {
         }
         Self::MaybeEqual(Box::new([left, right]))
     }
-
-    pub(crate) fn eval(&self, env: &Env<'_>) -> Answer<bool> {
-        match self {
-            Self::Field(fact, field, wanted) => Ok(field(env.host, fact.dpu(env)) == wanted),
-            Self::FieldIs(fact, field, text, wanted) => Ok((**field(env.host, fact.dpu(env)) == **text) == *wanted),
-            Self::CompareField(fact, field, compare, number) => {
-                Ok(compare.holds(*field(env.host, fact.dpu(env)), *number))
-            }
-            Self::SameField(sides) => {
-                let [(left, left_field), (right, right_field)] = &**sides;
-                Ok(left_field(env.host, left.dpu(env)) == right_field(env.host, right.dpu(env)))
-            }
-            Self::SameVersion(sides) => {
-                let [(left, left_field), (right, right_field)] = &**sides;
-                let left = left_field(env.host, left.dpu(env));
-                Ok(left.is_some() && left == right_field(env.host, right.dpu(env)))
-            }
-            Self::And(parts) => {
-                for part in parts {
-                    if !part.eval(env)? {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
-            }
-            Self::Or(parts) => {
-                for part in parts {
-                    if part.eval(env)? {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
-            }
-            Self::Not(inner) => inner.eval(env).map(|answer| !answer),
-            Self::Any(depth, body) => body.of_dpus(*depth, true, env),
-            Self::All(depth, body) => body.of_dpus(*depth, false, env).map(|some_fails| !some_fails),
-            Self::Look(look) => look.found(env),
-            other => other.eval_rare(env),
-        }
-    }
-
-    /// Some DPU answers `wanted`.
-    fn of_dpus(&self, depth: u8, wanted: bool, env: &Env<'_>) -> Answer<bool> {
-        let mut bound = *env;
-        for dpu in &env.host.dpus {
-            bound.dpus[depth as usize] = dpu;
-            if self.eval(&bound)? == wanted {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// What is asked seldom stands apart, so that what is asked often needs no room for it.
-    #[inline(never)]
-    fn eval_rare(&self, env: &Env<'_>) -> Answer<bool> {
-        Ok(match self {
-            Self::Const(value) => *value,
-            Self::Fact(fact) => matches!(fact.value(env), Value::Bool(true)),
-            Self::Known(fact) => fact.value(env) != Value::Absent,
-            Self::If(parts) => {
-                let [condition, then, otherwise] = &**parts;
-                if condition.eval(env)? { then.eval(env)? } else { otherwise.eval(env)? }
-            }
-            Self::Same(sides) => sides[0].eval(env)? == sides[1].eval(env)?,
-            Self::Compare(compare, sides) => compare.holds(sides[0].eval(env)?, sides[1].eval(env)?),
-            Self::TextEqual(sides) => sides[0].eval(env)? == sides[1].eval(env)?,
-            Self::MaybeEqual(sides) => {
-                let (left, right) = (sides[0].eval(env)?, sides[1].eval(env)?);
-                left != Value::Absent && left == right
-            }
-            Self::OneOf(text, words) => {
-                let text = text.eval(env)?;
-                words.iter().any(|word| **word == *text)
-            }
-            Self::OneOfInts(number, numbers) => numbers.contains(&number.eval(env)?),
-            Self::Contains(list, text) => {
-                let text = text.eval(env)?;
-                list.texts(env).iter().any(|candidate| candidate == text)
-            }
-            Self::Within(text, prefix) => {
-                let text = text.eval(env)?;
-                text.strip_prefix(&**prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            }
-            Self::StartsWith(text, prefix) => text.eval(env)?.starts_with(prefix.eval(env)?),
-            Self::NoTexts(list) => list.texts(env).is_empty(),
-            Self::NoDpus => env.host.dpus.is_empty(),
-            Self::VersionAtLeast(sides) => version_at_least(sides[0].eval(env)?, sides[1].eval(env)?),
-            Self::Report(report, query) => env.reports.ask(*report, query, env)?,
-            Self::Action(owner, name, status) => {
-                env.action(*owner, name).is_some_and(|record| record.status == *status)
-            }
-            Self::Field(..)
-            | Self::FieldIs(..)
-            | Self::CompareField(..)
-            | Self::SameField(_)
-            | Self::SameVersion(_)
-            | Self::And(_)
-            | Self::Or(_)
-            | Self::Not(_)
-            | Self::Any(..)
-            | Self::All(..)
-            | Self::Look(_) => return self.eval(env),
-        })
-    }
 }
 
 impl Compare {
-    fn holds(self, left: i64, right: i64) -> bool {
+    #[inline]
+    pub(super) fn holds(self, left: i64, right: i64) -> bool {
         match self {
             Self::Equal => left == right,
             Self::Less => left < right,
@@ -359,7 +249,7 @@ impl IntExpr {
                 Value::Int(value) => Ok(value),
                 _ => Ok(0),
             },
-            Self::Field(fact, field) => Ok(*field(env.host, fact.dpu(env))),
+            Self::Field(fact, field) => Ok(*field(env.host, env.dpus[fact.depth as usize])),
             Self::FactOr(fact, default) => match fact.value(env) {
                 Value::Int(value) => Ok(value),
                 _ => default.eval(env),
