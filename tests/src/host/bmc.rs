@@ -2,7 +2,7 @@ use std::{
     fs,
     path::PathBuf,
     sync::{Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde::{Deserialize, Serialize};
@@ -31,8 +31,12 @@ pub(super) struct State {
     pub(super) generation: u64,
     resets: Vec<String>,
     last_reset: Option<String>,
+    /// When each task began.
+    tasks: Vec<Instant>,
     pub(super) boot_override: Value,
     pub(super) secure_boot: bool,
+    /// The setting that the system booted with.
+    pub(super) booted_secure: bool,
     refused: u32,
 }
 
@@ -75,8 +79,10 @@ impl Default for State {
             generation: 0,
             resets: Vec::new(),
             last_reset: None,
+            tasks: Vec::new(),
             boot_override: json!({ "BootSourceOverrideEnabled": "Disabled", "BootSourceOverrideTarget": "None" }),
             secure_boot: false,
+            booted_secure: false,
             refused: 0,
         }
     }
@@ -136,6 +142,7 @@ impl Bmc {
             let same = state.generation == generation;
             if same {
                 state.power = Power::On;
+                state.booted_secure = state.secure_boot;
             }
             same
         })
@@ -144,6 +151,21 @@ impl Bmc {
     pub(super) fn view(&self) -> BmcView {
         let faults = self.faults();
         self.with(|state| BmcView { power: state.power.word().into(), resets: state.resets.clone(), faults })
+    }
+
+    /// Begins a task and gives its number.
+    pub(super) fn start_task(&self) -> usize {
+        self.with(|state| {
+            state.tasks.push(Instant::now());
+            state.tasks.len() - 1
+        })
+    }
+
+    /// How much of a task is done.
+    pub(super) fn task_percent(&self, number: usize) -> Option<u8> {
+        let began = self.with(|state| state.tasks.get(number).copied())?;
+        let share = began.elapsed().as_secs_f64() / self.boot.as_secs_f64().max(0.001);
+        Some((share * 100.0).min(100.0) as u8)
     }
 
     /// The system as a Redfish resource.
@@ -155,6 +177,8 @@ impl Bmc {
                 "Id": "1",
                 "Name": self.system,
                 "SystemType": "Physical",
+                "Manufacturer": "Simulated",
+                "BootProgress": { "LastState": if state.power == Power::On { "OSRunning" } else { "None" } },
                 "PowerState": state.power.word(),
                 "LastResetTime": state.last_reset,
                 "Status": { "State": "Enabled", "Health": "OK" },

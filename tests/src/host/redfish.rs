@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, fs, sync::Arc, time::Duration};
 use anyhow::{Context as _, Result};
 use axum::{
     Json, Router,
-    extract::{Request, State},
+    extract::{Path, Request, State},
     http::{HeaderMap, StatusCode, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
@@ -64,6 +64,10 @@ fn router(bmc: Arc<Bmc>) -> Router {
         .route("/redfish/v1/Systems/1", get(system).patch(set_boot))
         .route("/redfish/v1/Systems/1/Actions/ComputerSystem.Reset", post(reset))
         .route("/redfish/v1/Systems/1/SecureBoot", get(secure_boot).patch(set_secure_boot))
+        .route("/redfish/v1/Systems/1/Bios", get(|| async { Json(bios()) }))
+        .route("/redfish/v1/Systems/1/Bios/Actions/Bios.ResetBios", post(|| async { StatusCode::NO_CONTENT }))
+        .route("/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate", post(install_image))
+        .route("/redfish/v1/TaskService/Tasks/{task}", get(task))
         .route("/redfish/v1/Managers", get(|| async { members(&["/redfish/v1/Managers/1"]) }))
         .route("/redfish/v1/Managers/1", get(manager))
         .route("/redfish/v1/Managers/1/Actions/{action}", post(|| async { StatusCode::NO_CONTENT }))
@@ -118,11 +122,34 @@ async fn manager() -> Json<Value> {
         "@odata.id": "/redfish/v1/Managers/1",
         "Id": "1",
         "ManagerType": "BMC",
+        "FirmwareVersion": "24.10-simulated",
         "Actions": {
             "#Manager.Reset": action("Manager.Reset"),
             "#Manager.ResetToDefaults": action("Manager.ResetToDefaults"),
         },
     }))
+}
+
+fn bios() -> Value {
+    let target = "/redfish/v1/Systems/1/Bios/Actions/Bios.ResetBios";
+    json!({ "Id": "Bios", "Attributes": {}, "Actions": { "#Bios.ResetBios": { "target": target } } })
+}
+
+/// Installing an image is a task that takes as long as a boot.
+async fn install_image(State(bmc): Shared, Json(body): Json<Value>) -> Response {
+    if body.get("ImageURI").and_then(Value::as_str).is_none_or(str::is_empty) {
+        return refusal(StatusCode::BAD_REQUEST, "ActionParameterMissing", "ImageURI is missing.");
+    }
+    let link = format!("/redfish/v1/TaskService/Tasks/{}", bmc.start_task());
+    (StatusCode::ACCEPTED, [(header::LOCATION, link.clone())], Json(json!({ "@odata.id": link }))).into_response()
+}
+
+async fn task(State(bmc): Shared, Path(number): Path<usize>) -> Response {
+    let Some(percent) = bmc.task_percent(number) else {
+        return refusal(StatusCode::NOT_FOUND, "ResourceMissingAtURI", "There is no such task.");
+    };
+    let state = if percent == 100 { "Completed" } else { "Running" };
+    Json(json!({ "Id": number.to_string(), "TaskState": state, "PercentComplete": percent })).into_response()
 }
 
 async fn set_boot(State(bmc): Shared, Json(body): Json<Value>) -> Response {
@@ -138,8 +165,8 @@ async fn set_boot(State(bmc): Shared, Json(body): Json<Value>) -> Response {
 }
 
 async fn secure_boot(State(bmc): Shared) -> Json<Value> {
-    let on = bmc.with(|state| state.secure_boot);
-    let current = if on { "Enabled" } else { "Disabled" };
+    let (on, booted) = bmc.with(|state| (state.secure_boot, state.booted_secure));
+    let current = if booted { "Enabled" } else { "Disabled" };
     Json(json!({ "Id": "SecureBoot", "SecureBootEnable": on, "SecureBootCurrentBoot": current }))
 }
 
