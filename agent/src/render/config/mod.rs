@@ -297,7 +297,7 @@ fn underlay(
     }
     Ok(Underlay {
         asn: message.asn,
-        loopback: port::required_v4("managed_host_config.loopback_ip", loopback)?,
+        loopback: field::parse("managed_host_config.loopback_ip", loopback, "an IPv4 address")?,
         route_servers: route_servers.collect::<Result<_, _>>()?,
         // Only fabrics of FNN sites ask for one.
         password: (virtualization == Virtualization::Fnn && !password.is_empty()).then(|| Password(password.into())),

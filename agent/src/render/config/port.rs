@@ -7,7 +7,7 @@ use proto::forge::{FlatInterfaceConfig, InterfaceFunctionType};
 
 use super::{
     ConfigError, Prefix, RoutingProfile,
-    field::{fault, host_name, networks, number_some, option_text, parse, parse_some},
+    field::{fault, host_name, networks, number_some, option_text, parse_some},
     routing,
 };
 
@@ -158,9 +158,4 @@ fn function(at: impl fmt::Display, message: &FlatInterfaceConfig) -> Result<Func
             format_args!("is {}, neither PHYSICAL (0) nor VIRTUAL (1)", message.function_type),
         )),
     }
-}
-
-/// Only for [`parse`] of texts that must be there.
-pub(super) fn required_v4(field: &str, text: &str) -> Result<Ipv4Addr, ConfigError> {
-    parse(field, text, "an IPv4 address")
 }
