@@ -4,7 +4,7 @@ use agent::{Agent, LogFormat, Settings};
 use anyhow::Context as _;
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 /// Runs until SIGTERM or SIGINT. SIGHUP makes the next pass come at once.
 pub(crate) fn run(settings: Settings) -> anyhow::Result<ExitCode> {
@@ -49,11 +49,12 @@ fn notify(state: &[NotifyState<'_>]) {
 }
 
 fn log(settings: &Settings) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&settings.log.filter).context("`log.filter` of the configuration")?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    match settings.log.format {
-        LogFormat::Text => log.with_target(false).with_ansi(false).init(),
-        LogFormat::Json => log.json().init(),
-    }
+    let filter: Targets = settings.log.filter.parse().context("`log.filter` of the configuration")?;
+    let format = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let format = match settings.log.format {
+        LogFormat::Text => format.with_target(false).with_ansi(false).boxed(),
+        LogFormat::Json => format.json().boxed(),
+    };
+    tracing_subscriber::registry().with(filter).with(format).init();
     Ok(())
 }
