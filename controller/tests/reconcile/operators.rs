@@ -43,6 +43,8 @@ async fn events_facts_and_requests_are_known_by_name_or_refused() {
     assert_eq!(site.record(0).await.requests, []);
     let status = site.site.request_host(request("host-0", "decomission", false)).await.unwrap_err();
     assert!(status.message().contains("did you mean `decommission`?"), "{}", status.message());
+    let status = site.site.request_host(request("host-0", "maintenance", false)).await.unwrap_err();
+    assert!(status.message().contains("known are power_on, power_off, power_cycle, bmc_reset"), "{}", status.message());
     let status = site.site.request_host(request("host-9", "decommission", false)).await.unwrap_err();
     assert_eq!(status.code(), Code::NotFound);
 }
@@ -69,6 +71,40 @@ async fn hosts_dpus_and_addresses_are_listed_by_name() {
     let dpus = site.site.list_dpus(Request::new(site::ListDpusRequest::default())).await.unwrap().into_inner().dpus;
     assert_eq!(dpus.len(), 3);
     running.stop().await;
+}
+
+#[tokio::test]
+async fn a_forgotten_dpu_keeps_its_addresses_until_an_operator_frees_them() {
+    let site = TestSite::start(1, "Ready").await;
+    let vpc = site.create_vpc().await;
+    let instance = site.create_instance(0, &vpc).await;
+    let forget = || Request::new(site::ForgetDpuRequest { dpu: "host-0-dpu1".into() });
+    let held = async || {
+        let answer = site.site.list_addresses(Request::new(site::ListAddressesRequest {})).await.unwrap();
+        answer.into_inner().addresses.into_iter().map(|held| (held.address, held.owner)).collect::<Vec<_>>()
+    };
+    let free = async |address: &str| {
+        let request = site::ReleaseAddressRequest { address: address.into() };
+        site.site.release_address(Request::new(request)).await.map_err(|status| status.code())
+    };
+
+    // Its host carries an instance: the other DPU's word alone must not give the instance's address away.
+    let refusal = site.site.forget_dpu(forget()).await.unwrap_err();
+    assert_eq!(refusal.code(), Code::FailedPrecondition);
+    assert!(refusal.message().contains(&instance.value), "{refusal}");
+    let mut tx = site.store.write().await.unwrap();
+    tx.release_instance(instance.value.parse().unwrap()).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let before = held().await;
+    let (loopback, _) = before.iter().find(|(_, owner)| owner == "host-0-dpu1").unwrap();
+    assert_eq!(free(loopback).await.unwrap_err(), Code::FailedPrecondition);
+    site.site.forget_dpu(forget()).await.unwrap();
+    assert_eq!(held().await.len(), before.len());
+    free(loopback).await.unwrap();
+    assert_eq!(held().await.len(), before.len() - 1);
+    assert_eq!(free(loopback).await.unwrap_err(), Code::NotFound);
+    assert_eq!(free("10.0.0").await.unwrap_err(), Code::InvalidArgument);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::{collections::HashMap, net::IpAddr};
 
 use proto::site;
 use tonic::Status;
@@ -28,5 +28,30 @@ impl SiteService {
             since: address.since.to_string(),
         };
         Ok(site::ListAddressesResponse { addresses: addresses.into_iter().map(view).collect() })
+    }
+
+    /// Frees an address of an owner that the site has forgotten. Whoever still has an owner here gives its addresses
+    /// back by its own word only.
+    pub(super) async fn free_address(&self, request: site::ReleaseAddressRequest) -> Result<(), Status> {
+        let fault = |_| Status::invalid_argument(format!("address: `{}` is no IP address", request.address));
+        let wanted: IpAddr = request.address.parse().map_err(fault)?;
+        let mut tx = self.store.write().await.map_err(from_store)?;
+        let held = tx.addresses().await.map_err(from_store)?.into_iter().find(|held| held.address == wanted);
+        let Some(held) = held else {
+            return Err(Status::not_found(format!("nobody holds address {wanted}")));
+        };
+        let known = tx.hosts().await.map_err(from_store)?.iter().any(|host| host.id.as_str() == held.owner)
+            || tx.dpus().await.map_err(from_store)?.iter().any(|dpu| dpu.id.as_str() == held.owner)
+            || tx.instances().await.map_err(from_store)?.iter().any(|instance| instance.id.to_string() == held.owner);
+        if known {
+            return Err(Status::failed_precondition(format!(
+                "address {wanted} is held by {}, which is still here",
+                held.owner
+            )));
+        }
+        tx.release_address(wanted, &held.owner).await.map_err(from_store)?;
+        tx.commit().await.map_err(from_store)?;
+        tracing::info!(address = %wanted, owner = held.owner, "address freed by an operator");
+        Ok(())
     }
 }

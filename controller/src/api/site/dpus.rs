@@ -35,6 +35,13 @@ impl SiteService {
     pub(super) async fn forget(&self, request: site::ForgetDpuRequest) -> Result<(), Status> {
         let mut tx = self.store.write().await.map_err(from_store)?;
         let dpu = tx.find_dpu(&request.dpu).await.map_err(from_store)?;
+        // Without the DPU among the host's, the others' word would be enough to give the instance's addresses away.
+        if let Some(instance) = tx.instance_on(&dpu.host).await.map_err(from_store)? {
+            return Err(Status::failed_precondition(format!(
+                "DPU {} carries instance {}: delete the instance first, or force-delete the host",
+                dpu.name, instance.id
+            )));
+        }
         tx.forget_dpu(&dpu.id).await.map_err(from_store)?;
         tx.commit().await.map_err(from_store)?;
         tracing::info!(dpu = %dpu.name, id = %dpu.id, "DPU forgotten");

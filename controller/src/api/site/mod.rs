@@ -99,6 +99,10 @@ impl Site for SiteService {
         self.addresses().await.map(Response::new)
     }
 
+    async fn release_address(&self, request: Request<site::ReleaseAddressRequest>) -> Answer<()> {
+        self.free_address(request.into_inner()).await.map(Response::new)
+    }
+
     async fn list_rule_packs(&self, _: Request<site::ListRulePacksRequest>) -> Answer<site::ListRulePacksResponse> {
         self.rule_packs().await.map(Response::new)
     }

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use proto::site::{Address, ListAddressesRequest};
+use proto::site::{Address, ListAddressesRequest, ReleaseAddressRequest};
 
 use crate::{
     connect::Controller,
@@ -14,11 +14,20 @@ use crate::{
 pub(crate) enum Verb {
     /// Every address, its pool and its owner
     List,
+    /// Frees an address whose owner the site has forgotten; be sure that nothing uses it any more
+    Release {
+        /// The address
+        address: String,
+    },
 }
 
 pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) -> Result<String, Failure> {
-    let Verb::List = verb;
     let failure = controller.failure();
+    if let Verb::Release { address } = verb {
+        let text = format!("{address} is free");
+        controller.site.release_address(ReleaseAddressRequest { address }).await.map_err(failure)?;
+        return format.answer(&serde_json::json!({}), |_| text);
+    }
     let answer = controller.site.list_addresses(ListAddressesRequest {}).await.map_err(failure)?.into_inner();
     let now = SystemTime::now();
     let row =
