@@ -14,7 +14,7 @@ mod requests;
 
 pub(crate) use compact::compact;
 pub(crate) use findings::finding_of;
-pub(crate) use requests::{EVENTS, REQUESTS};
+pub(crate) use requests::{EVENTS, MAINTENANCE, REQUESTS};
 
 use crate::{Moment, store::HostRecord};
 use findings::Findings;

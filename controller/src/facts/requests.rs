@@ -22,13 +22,16 @@ pub(crate) const REQUESTS: [(&str, &str); 13] = [
     ("measure_again", "judge the stored measurements again"),
 ];
 
+/// What the request `maintenance` can ask for.
+pub(crate) const MAINTENANCE: [&str; 4] = ["power_on", "power_off", "power_cycle", "bmc_reset"];
+
 /// What can be reported of a host, or with the argument `dpu=NAME` of a DPU. Any fact of an observer can be reported
 /// too, by its name and the argument `value`.
 pub(crate) const EVENTS: [(&str, &str); 9] = [
     ("discovered", "the discovery image has reported the hardware"),
     ("rebooted", "the machine has booted"),
     ("booted", "the DPU's operating system is up"),
-    ("cleaned", "the discovery image has cleaned the disks"),
+    ("cleaned", "the discovery image has cleaned the disks; `failed=true` if it could not"),
     ("validated", "machine validation has ended; `failed=true` if it found a fault"),
     ("seen", "the discovery image is there"),
     ("explored", "the BMC has been explored"),

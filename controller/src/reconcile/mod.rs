@@ -130,6 +130,8 @@ struct Shift {
     tasks: JoinSet<Result<Done, StoreError>>,
     hosts: HashMap<Id, MachineId>,
     moves: HashMap<MachineId, (Instant, u32)>,
+    /// When each host was last evaluated.
+    evaluated: HashMap<MachineId, Instant>,
 }
 
 impl Shift {
@@ -141,6 +143,7 @@ impl Shift {
             tasks: JoinSet::new(),
             hosts: HashMap::new(),
             moves: HashMap::new(),
+            evaluated: HashMap::new(),
         }
     }
 
@@ -183,11 +186,13 @@ impl Shift {
             Done::Conflict => true,
             Done::Stays(_) | Done::Gone => false,
         };
+        self.evaluated.insert(host.clone(), Instant::now());
         match done {
             Done::Stays(recheck) => self.timers.set(&host, recheck.map(|rest| Instant::now() + rest)),
             Done::Gone => {
                 self.timers.set(&host, None);
                 self.moves.remove(&host);
+                self.evaluated.remove(&host);
             }
             Done::Moved if !again => self.timers.set(&host, Some(Instant::now() + REST_AFTER_MOVES)),
             Done::Moved | Done::Conflict => self.timers.set(&host, None),
@@ -217,13 +222,18 @@ impl Shift {
         }
     }
 
+    /// Marks all hosts that nothing has marked for a while: a host that reports keep busy needs no sweep.
     async fn sweep(&mut self) {
         let hosts = async {
             let mut tx = self.worker.store.read().await?;
             tx.host_ids().await
         };
         match hosts.await {
-            Ok(hosts) => hosts.into_iter().for_each(|host| self.queue.push(host)),
+            Ok(hosts) => {
+                let lately = self.worker.settings.sweep / 2;
+                let idle = |host: &MachineId| self.evaluated.get(host).is_none_or(|at| at.elapsed() >= lately);
+                hosts.into_iter().filter(idle).collect::<Vec<_>>().into_iter().for_each(|host| self.queue.push(host));
+            }
             Err(error) => error!(%error, "cannot list hosts, the next sweep tries again"),
         }
     }

@@ -19,6 +19,12 @@ impl SiteService {
             return Err(unknown("request", &request.kind, &known));
         }
         let arguments = checked(request.arguments)?;
+        let operation = arguments.get("operation").map(String::as_str).unwrap_or_default();
+        if request.kind == "maintenance" && !request.withdraw && !facts::MAINTENANCE.contains(&operation) {
+            let fault =
+                format!("request `maintenance` needs the argument `operation`{}", hint(operation, &facts::MAINTENANCE));
+            return Err(Status::invalid_argument(fault));
+        }
         let mut tx = self.store.write().await.map_err(from_store)?;
         let host = tx.find_host(&request.host).await.map_err(from_store)?;
         if request.withdraw {

@@ -17,7 +17,7 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::{connect::ControllerArgs, failure::Failure, output::Format};
 
@@ -59,6 +59,11 @@ enum Verb {
     /// The rules that decide, and the tools to change them safely
     #[command(subcommand)]
     Rules(rules::Verb),
+    /// Prints completions of this command for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -84,6 +89,11 @@ async fn run(cli: Cli) -> Result<String, Failure> {
         Verb::Dpu(verb) => dpu::run(verb, connect().await?, format).await,
         Verb::Address(verb) => address::run(verb, connect().await?, format).await,
         Verb::Rules(verb) => rules::run(verb, &cli.controller, format).await,
+        Verb::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "sitectl", &mut script);
+            Ok(String::from_utf8_lossy(&script).trim_end().to_owned())
+        }
     }
 }
 
@@ -101,7 +111,6 @@ fn print(text: &str) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_well_formed() {
@@ -134,6 +143,7 @@ mod tests {
             "dpu status",
             "dpu forget host-1-dpu0",
             "address list",
+            "completions bash",
             "rules check",
             "rules test rules/managed_host --covered",
             "rules facts bmc",
