@@ -14,7 +14,7 @@ use rhai::AST;
 
 use crate::{
     check,
-    decide::test::Test,
+    decide::test::Tested,
     declare::{Block, BlockKind, Declarations, SlaDecl, StateDecl, Use, VerbDecl},
     fault::{Faults, Place},
     guard::{
@@ -93,7 +93,6 @@ pub(crate) fn build(input: Input, options: &LoadOptions, faults: &mut Faults) ->
         states: Vec::new(),
         by_path: builder.names.states.iter().map(|(path, number)| (path.clone(), *number)).collect(),
         arms: Vec::new(),
-        tests: Vec::new(),
         gates,
         reports,
         counters,
@@ -106,7 +105,11 @@ pub(crate) fn build(input: Input, options: &LoadOptions, faults: &mut Faults) ->
     builder.unused_steps(&declarations.blocks);
     let any = builder.any_rules(&declarations.blocks, &mut rules);
     builder.states(&declarations.blocks, &any, &mut rules);
-    rules.tests = rules.arms.iter().map(Test::of).collect();
+    let RuleSet { states, arms, .. } = &mut rules;
+    for state in states {
+        state.any_steps = Tested::all(&state.any_arms, arms);
+        state.steps = Tested::all(&state.arms, arms);
+    }
     collect_reads(&mut rules);
     if !incomplete {
         check::check(&rules, &any, &mut found);
@@ -228,6 +231,8 @@ impl Builder<'_> {
                 sla,
                 any_arms,
                 arms,
+                any_steps: Box::default(),
+                steps: Box::default(),
                 timed: Vec::new(),
                 reads: Reads::default(),
             });

@@ -9,6 +9,8 @@ pub(crate) mod test;
 
 use std::sync::Arc;
 
+use test::Tested;
+
 use crate::{
     decision::{Action, Decision, Fault, FaultKind},
     declare::Selection,
@@ -68,52 +70,59 @@ impl RuleSet {
         let Some(state) = self.state(&snapshot.state.path) else { return unknown_state(&snapshot.state.path) };
         let shared = Shared::new();
         let env = Env::new(snapshot, &self.reports, &shared);
-        let any = self.run(&state.any_arms, &env, None, tracer);
+        let any = self.run(state.any_steps.iter(), &env, None, tracer);
         if !matches!(any, Outcome::Nothing) {
             return self.conclude(any, state, &env);
         }
         if state.of_dpu {
             return self.decide_dpus(state, &env, tracer);
         }
-        let outcome = self.run(&state.arms, &env, None, tracer);
+        let outcome = self.run(state.steps.iter(), &env, None, tracer);
         self.conclude(outcome, state, &env)
     }
 
     /// Reads arms until one decides.
-    fn run<'r>(&'r self, arms: &[usize], env: &Env<'_>, dpu: Option<usize>, tracer: &mut impl Tracer) -> Outcome<'r> {
-        for number in arms {
-            let (Some(arm), Some(test)) = (self.arms.get(*number), self.tests.get(*number)) else { continue };
-            match test.applies(arm, env, dpu.is_some()) {
+    fn run<'r>(
+        &'r self,
+        steps: impl Iterator<Item = &'r Tested>,
+        env: &Env<'_>,
+        dpu: Option<usize>,
+        tracer: &mut impl Tracer,
+    ) -> Outcome<'r> {
+        let arm = |number: usize| self.arms.get(number);
+        for step in steps {
+            let number = step.number;
+            match step.applies(&self.arms, env, dpu.is_some()) {
                 Ok(true) => {}
                 Ok(false) => {
-                    tracer.step(*number, dpu, ArmResult::Skipped);
+                    tracer.step(number, dpu, ArmResult::Skipped);
                     continue;
                 }
                 Err(error) => {
-                    tracer.step(*number, dpu, ArmResult::Failed);
-                    return Outcome::Failed(error, arm, None);
+                    tracer.step(number, dpu, ArmResult::Failed);
+                    return arm(number).map_or(Outcome::Nothing, |arm| Outcome::Failed(error, arm, None));
                 }
             }
-            let gate = match test.outcome {
+            let gate = match step.outcome {
                 test::Outcome::Gate(gate) => gate,
                 test::Outcome::Stays => {
-                    tracer.step(*number, dpu, ArmResult::Blocked);
-                    return Outcome::Arm(arm);
+                    tracer.step(number, dpu, ArmResult::Blocked);
+                    return arm(number).map_or(Outcome::Nothing, Outcome::Arm);
                 }
                 test::Outcome::Moves => {
-                    tracer.step(*number, dpu, ArmResult::Taken);
-                    return Outcome::Arm(arm);
+                    tracer.step(number, dpu, ArmResult::Taken);
+                    return arm(number).map_or(Outcome::Nothing, Outcome::Arm);
                 }
             };
             match self.gates.get(gate).map(|gate| gate.guard.holds(env)) {
-                Some(Ok(true)) | None => tracer.step(*number, dpu, ArmResult::Passed),
+                Some(Ok(true)) | None => tracer.step(number, dpu, ArmResult::Passed),
                 Some(Ok(false)) => {
-                    tracer.step(*number, dpu, ArmResult::Blocked);
-                    return Outcome::Closed(arm, gate);
+                    tracer.step(number, dpu, ArmResult::Blocked);
+                    return arm(number).map_or(Outcome::Nothing, |arm| Outcome::Closed(arm, gate));
                 }
                 Some(Err(error)) => {
-                    tracer.step(*number, dpu, ArmResult::Failed);
-                    return Outcome::Failed(error, arm, Some(gate));
+                    tracer.step(number, dpu, ArmResult::Failed);
+                    return arm(number).map_or(Outcome::Nothing, |arm| Outcome::Failed(error, arm, Some(gate)));
                 }
             }
         }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    decide::test::Test,
+    decide::test::Tested,
     decision::Action,
     declare::{Selection, Signature, Wanted},
     fault::Place,
@@ -24,8 +24,6 @@ pub struct RuleSet {
     pub(crate) states: Vec<State>,
     pub(crate) by_path: HashMap<Arc<str>, usize, ahash::RandomState>,
     pub(crate) arms: Vec<Arm>,
-    /// The tests of the arms, by the same numbers.
-    pub(crate) tests: Vec<Test>,
     pub(crate) gates: Vec<Gate>,
     pub(crate) reports: Arc<Reports>,
     pub(crate) counters: Vec<Kept>,
@@ -71,6 +69,9 @@ pub(crate) struct State {
     pub(crate) any_arms: Vec<usize>,
     /// Its own arms, in order.
     pub(crate) arms: Vec<usize>,
+    /// The same with their tests, to be read one after the other.
+    pub(crate) any_steps: Box<[Tested]>,
+    pub(crate) steps: Box<[Tested]>,
     /// Arms whose guards depend on time.
     pub(crate) timed: Vec<usize>,
     pub(crate) reads: Reads,

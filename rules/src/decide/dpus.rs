@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Outcome, Tracer, actions, outcome};
+use super::{Outcome, Tracer, actions, outcome, test::Tested};
 use crate::{
     decision::{Decision, DpuStep, Go, Wait},
     guard::{Env, blame::dpu_name},
@@ -31,7 +31,7 @@ impl RuleSet {
         let taking_part = host.dpus.iter().filter(|dpu| self.state(&path(dpu)).is_none_or(|state| !state.aside));
         let aligned = taking_part.clone().all(|dpu| path(dpu) == state.path);
         if state.barrier && aligned && taking_part.clone().next().is_some() {
-            let outcome = self.run(&state.arms, env, None, tracer);
+            let outcome = self.run(state.steps.iter(), env, None, tracer);
             return self.conclude(outcome, state, env);
         }
         let mut steps = Vec::new();
@@ -57,13 +57,12 @@ impl RuleSet {
 
     /// A host without DPUs can only be moved by arms for the whole host.
     fn without_dpus(&self, state: &State, env: &Env<'_>, tracer: &mut impl Tracer) -> Decision {
-        let of_host = |number: &usize| {
-            self.arms.get(*number).is_some_and(|arm| {
+        let of_host = |step: &&Tested| {
+            self.arms.get(step.number).is_some_and(|arm| {
                 matches!(arm.verb, Verb::HostGo(_)) && arm.conditions.iter().all(|(guard, _)| !guard.of_dpu)
             })
         };
-        let arms = state.arms.iter().copied().filter(of_host).collect::<Vec<_>>();
-        let outcome = match self.run(&arms, env, None, tracer) {
+        let outcome = match self.run(state.steps.iter().filter(of_host), env, None, tracer) {
             Outcome::Nothing => {
                 return Decision::Wait(self.wait(
                     "the host has no DPUs, and this state is one of DPUs".into(),
@@ -96,7 +95,7 @@ impl RuleSet {
             return Own::Step(stay(self.waits_for(own, env.host).into()));
         }
         let bound = env.with(0, dpu);
-        let outcome = self.run(&own.arms, &bound, Some(position), tracer);
+        let outcome = self.run(own.steps.iter(), &bound, Some(position), tracer);
         match outcome {
             Outcome::Arm(arm) => {
                 if matches!(arm.verb, Verb::HostGo(_)) {

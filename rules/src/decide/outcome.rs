@@ -14,13 +14,15 @@ use crate::{
 impl RuleSet {
     /// The decision for a host whose state is its own, or for a whole host in states of DPUs.
     pub(super) fn conclude(&self, outcome: Outcome<'_>, state: &State, env: &Env<'_>) -> Decision {
-        let concluded = match outcome {
-            Outcome::Arm(arm) => self.carry_out(arm, state, env),
-            Outcome::Closed(arm, gate) => Ok(self.closed(arm, gate, state, env)),
-            Outcome::Failed(error, arm, gate) => Ok(self.failed(&error, arm, gate, state, env)),
-            Outcome::Nothing => Ok(Decision::Wait(self.wait("no rule of this state applies".into(), state, env))),
-        };
-        concluded.unwrap_or_else(|(error, arm)| self.failed(&error, arm, None, state, env))
+        match outcome {
+            Outcome::Arm(arm) => match self.carry_out(arm, state, env) {
+                Ok(decision) => decision,
+                Err((error, arm)) => self.failed(&error, arm, None, state, env),
+            },
+            Outcome::Closed(arm, gate) => self.closed(arm, gate, state, env),
+            Outcome::Failed(error, arm, gate) => self.failed(&error, arm, gate, state, env),
+            Outcome::Nothing => Decision::Wait(self.wait("no rule of this state applies".into(), state, env)),
+        }
     }
 
     fn carry_out<'r>(&self, arm: &'r Arm, state: &State, env: &Env<'_>) -> Result<Decision, (GuardError, &'r Arm)> {
@@ -53,23 +55,17 @@ impl RuleSet {
     ) -> Result<Go, (GuardError, &'r Arm)> {
         let host = env.host;
         let target = self.states.get(to);
-        let mut go = Go {
-            to: target.map_or_else(StatePath::default, |state| state.path.clone()),
-            actions,
-            dpus: Vec::new(),
-            counters: BTreeMap::new(),
-            notes: BTreeMap::new(),
-            failure: failure(arm, cause_of),
-        };
-        go.counters = counted(kept(&host.state.counters, &self.counters, &go.to), arm);
-        go.notes = noted(kept(&host.state.notes, &self.notes, &go.to), &arm.notes);
+        let mut to = target.map_or_else(StatePath::default, |state| state.path.clone());
+        let counters = counted(kept(&host.state.counters, &self.counters, &to), arm);
+        let notes = noted(kept(&host.state.notes, &self.notes, &to), &arm.notes);
+        let mut dpus = Vec::new();
         if target.is_some_and(|state| state.of_dpu) {
-            go.dpus = self.enter_all(arm, &go.to, env).map_err(|error| (error, arm))?;
-            if let Some(least) = self.least_advanced(host, &go.dpus) {
-                go.to = least;
+            dpus = self.enter_all(arm, &to, env).map_err(|error| (error, arm))?;
+            if let Some(least) = self.least_advanced(host, &dpus) {
+                to = least;
             }
         }
-        Ok(go)
+        Ok(Go { to, actions, dpus, counters, notes, failure: failure(arm, cause_of) })
     }
 
     /// All DPUs enter the target; those that the arm does not mean enter the state of the others.

@@ -10,9 +10,11 @@ use crate::{
     ruleset::{Arm, Verb},
 };
 
-/// The test of one arm.
+/// One arm with its test.
 #[derive(Debug)]
-pub(crate) struct Test {
+pub(crate) struct Tested {
+    /// Number of the arm.
+    pub(crate) number: usize,
     holds: Holds,
     /// It asks about a DPU of its own.
     of_dpu: bool,
@@ -35,8 +37,12 @@ pub(crate) enum Outcome {
     Gate(usize),
 }
 
-impl Test {
-    pub(crate) fn of(arm: &Arm) -> Self {
+impl Tested {
+    pub(crate) fn all(numbers: &[usize], arms: &[Arm]) -> Box<[Self]> {
+        numbers.iter().filter_map(|number| Some(Self::of(*number, arms.get(*number)?))).collect()
+    }
+
+    fn of(number: usize, arm: &Arm) -> Self {
         let mut parts = Vec::new();
         let mut native = true;
         for (guard, wanted) in &arm.conditions {
@@ -58,6 +64,7 @@ impl Test {
             _ => Holds::Native(BoolExpr::And(parts.into()).compile()),
         };
         Self {
+            number,
             holds,
             of_dpu: arm.conditions.iter().any(|(guard, _)| guard.of_dpu),
             outcome: match arm.verb {
@@ -70,14 +77,14 @@ impl Test {
 
     /// The arm's conditions hold, and some DPU fits if the arm chooses DPUs.
     #[inline]
-    pub(crate) fn applies(&self, arm: &Arm, env: &Env<'_>, dpu_bound: bool) -> Answer<bool> {
+    pub(crate) fn applies(&self, arms: &[Arm], env: &Env<'_>, dpu_bound: bool) -> Answer<bool> {
         if self.of_dpu && !dpu_bound {
             return Ok(false);
         }
         match &self.holds {
             Holds::Always => Ok(true),
             Holds::Native(ask) => ask.of(env),
-            Holds::Mixed => one_by_one(arm, env),
+            Holds::Mixed => arms.get(self.number).map_or(Ok(false), |arm| one_by_one(arm, env)),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::{
         Env, Guard,
         predicate::{Answer, Query, ReportRef},
     },
-    snapshot::{Alert, Dpu, Snapshot},
+    snapshot::Alert,
 };
 
 /// A question to a report.
@@ -44,22 +44,16 @@ struct Prepared {
 
 #[derive(Debug)]
 enum Stored {
-    OfHost(fn(&Snapshot) -> &Option<HealthReport>),
-    OfDpu(fn(&Dpu) -> &Option<HealthReport>),
-    SeveralOfHost(fn(&Snapshot) -> &BTreeMap<String, HealthReport>),
-    SeveralOfDpu(fn(&Dpu) -> &BTreeMap<String, HealthReport>),
+    HostReplace,
+    HostMerge,
+    RackReplace,
+    RackMerge,
+    DpuReplace,
+    DpuAgent,
+    DpuMerge,
     /// An alert of the rules like the one sought.
     Made,
     Dpus(Arc<[Prepared]>),
-}
-
-/// What was found in a part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
-    Alert,
-    /// A report without it.
-    Other,
-    Nothing,
 }
 
 impl Look {
@@ -81,25 +75,23 @@ impl Look {
     }
 
     pub(crate) fn found(&self, env: &Env<'_>) -> Answer<bool> {
-        let found = if self.of_dpu {
-            walk(&self.parts, &self.sought, &env.with(0, env.dpus[self.at.depth as usize]))
-        } else {
-            walk(&self.parts, &self.sought, env)
-        };
-        found.map(|found| found == Found::Alert)
+        if self.of_dpu && self.at.depth > 0 {
+            return walk(&self.parts, &self.sought, &env.with(0, env.dpus[self.at.depth as usize]));
+        }
+        walk(&self.parts, &self.sought, env)
     }
 }
 
 fn prepare(parts: &[Part], sought: &Sought, reports: &Reports) -> Arc<[Prepared]> {
     let prepared = parts.iter().filter_map(|part| {
         let stored = match &part.source {
-            Source::HostReplace => Stored::OfHost(|host| &host.health.replace),
-            Source::RackReplace => Stored::OfHost(|host| &host.health.rack_replace),
-            Source::HostMerge => Stored::SeveralOfHost(|host| &host.health.merges),
-            Source::RackMerge => Stored::SeveralOfHost(|host| &host.health.rack_merges),
-            Source::DpuReplace => Stored::OfDpu(|dpu| &dpu.health.replace),
-            Source::DpuAgent => Stored::OfDpu(|dpu| &dpu.health.agent),
-            Source::DpuMerge => Stored::SeveralOfDpu(|dpu| &dpu.health.merges),
+            Source::HostReplace => Stored::HostReplace,
+            Source::RackReplace => Stored::RackReplace,
+            Source::HostMerge => Stored::HostMerge,
+            Source::RackMerge => Stored::RackMerge,
+            Source::DpuReplace => Stored::DpuReplace,
+            Source::DpuAgent => Stored::DpuAgent,
+            Source::DpuMerge => Stored::DpuMerge,
             Source::Alert(alert) if sought.is(alert) => Stored::Made,
             Source::Alert(_) => return None,
             Source::Dpus(inner) => Stored::Dpus(prepare(&reports.reports.get(*inner)?.parts, sought, reports)),
@@ -118,94 +110,106 @@ fn prepare(parts: &[Part], sought: &Sought, reports: &Reports) -> Arc<[Prepared]
     prepared.collect()
 }
 
-fn walk(parts: &[Prepared], sought: &Sought, env: &Env<'_>) -> Answer<Found> {
-    let mut any = Found::Nothing;
+/// Some part holds the alert, and none before it hides it.
+fn walk(parts: &[Prepared], sought: &Sought, env: &Env<'_>) -> Answer<bool> {
+    let (host, dpu) = (&env.host.health, env.dpus[0]);
     for part in parts {
-        match part.look(sought, env)? {
-            Found::Alert => return Ok(Found::Alert),
-            Found::Other if part.instead => return Ok(Found::Other),
-            Found::Other => any = Found::Other,
-            Found::Nothing => {}
+        let looked = match &part.stored {
+            Stored::HostReplace => part.one(sought, host.replace.as_ref(), env)?,
+            Stored::RackReplace => part.one(sought, host.rack_replace.as_ref(), env)?,
+            Stored::DpuReplace => part.one(sought, dpu.health.replace.as_ref(), env)?,
+            Stored::DpuAgent => part.one(sought, dpu.health.agent.as_ref(), env)?,
+            Stored::HostMerge => part.several(sought, &host.merges, env)?,
+            Stored::RackMerge => part.several(sought, &host.rack_merges, env)?,
+            Stored::DpuMerge => part.several(sought, &dpu.health.merges, env)?,
+            Stored::Made => part.conditionally(Looked::Alert, env)?,
+            Stored::Dpus(parts) => part.dpus(parts, sought, env)?,
+        };
+        match looked {
+            Looked::On => {}
+            Looked::Alert => return Ok(true),
+            Looked::Hidden => return Ok(false),
         }
     }
-    Ok(any)
+    Ok(false)
+}
+
+/// What a part has to say.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Looked {
+    /// Nothing: look on.
+    On,
+    /// It holds the alert.
+    Alert,
+    /// It is the whole report, and does not hold the alert.
+    Hidden,
 }
 
 impl Prepared {
-    fn look(&self, sought: &Sought, env: &Env<'_>) -> Answer<Found> {
-        let found = match &self.stored {
-            Stored::OfHost(get) => sought.one(get(env.host)),
-            Stored::OfDpu(get) => sought.one(get(env.dpus[0])),
-            Stored::SeveralOfHost(get) => self.several(sought, get(env.host)),
-            Stored::SeveralOfDpu(get) => self.several(sought, get(env.dpus[0])),
-            Stored::Made => Found::Alert,
-            Stored::Dpus(parts) => return self.dpus(parts, sought, env),
-        };
-        match found {
-            Found::Nothing if !self.stands_in => Ok(Found::Nothing),
-            Found::Other if !self.instead => Ok(Found::Other),
-            found => self.conditionally(found, env),
+    #[inline]
+    fn one(&self, sought: &Sought, stored: Option<&HealthReport>, env: &Env<'_>) -> Answer<Looked> {
+        match stored {
+            None if !self.stands_in => Ok(Looked::On),
+            None => self.conditionally(Looked::Alert, env),
+            Some(report) if sought.is_in(&report.alerts) => self.conditionally(Looked::Alert, env),
+            Some(_) if self.instead => self.conditionally(Looked::Hidden, env),
+            Some(_) => Ok(Looked::On),
         }
     }
 
-    /// What was found matters: do the part's own conditions hold?
-    fn conditionally(&self, found: Found, env: &Env<'_>) -> Answer<Found> {
-        if !holds(self.when.as_ref(), env, true)? {
-            return Ok(Found::Nothing);
+    #[inline]
+    fn several(&self, sought: &Sought, stored: &BTreeMap<String, HealthReport>, env: &Env<'_>) -> Answer<Looked> {
+        if stored.is_empty() && !self.stands_in {
+            return Ok(Looked::On);
         }
-        let unclassified = holds(self.unclassified.as_ref(), env, false)?;
-        Ok(match found {
-            Found::Nothing => {
-                if unclassified {
-                    Found::Nothing
-                } else {
-                    Found::Alert
-                }
-            }
-            Found::Alert if unclassified => Found::Other,
-            found => found,
-        })
+        self.some(sought, stored, env)
     }
 
-    fn several(&self, sought: &Sought, stored: &BTreeMap<String, HealthReport>) -> Found {
-        let mut found = Found::Nothing;
-        if stored.is_empty() {
-            return found;
-        }
+    #[inline(never)]
+    fn some(&self, sought: &Sought, stored: &BTreeMap<String, HealthReport>, env: &Env<'_>) -> Answer<Looked> {
+        let mut there = false;
         for (source, report) in stored {
             let taken = self.only.as_ref().is_none_or(|only| super::matches(only, source))
                 && !self.except.iter().any(|except| super::matches(except, source));
             if taken {
                 if sought.is_in(&report.alerts) {
-                    return Found::Alert;
+                    return self.conditionally(Looked::Alert, env);
                 }
-                found = Found::Other;
+                there = true;
             }
         }
-        found
+        match there {
+            true if self.instead => self.conditionally(Looked::Hidden, env),
+            false if self.stands_in => self.conditionally(Looked::Alert, env),
+            _ => Ok(Looked::On),
+        }
     }
 
-    fn dpus(&self, parts: &[Prepared], sought: &Sought, env: &Env<'_>) -> Answer<Found> {
+    /// What was found matters: do the part's own conditions hold?
+    #[inline(never)]
+    fn conditionally(&self, looked: Looked, env: &Env<'_>) -> Answer<Looked> {
+        if !holds(self.when.as_ref(), env, true)? {
+            return Ok(Looked::On);
+        }
+        if looked == Looked::Alert && holds(self.unclassified.as_ref(), env, false)? {
+            return Ok(if self.instead { Looked::Hidden } else { Looked::On });
+        }
+        Ok(looked)
+    }
+
+    fn dpus(&self, parts: &[Prepared], sought: &Sought, env: &Env<'_>) -> Answer<Looked> {
         let mut bound = *env;
         for dpu in &env.host.dpus {
             bound.dpus[0] = dpu;
-            if holds(self.when.as_ref(), &bound, true)? && walk(parts, sought, &bound)? == Found::Alert {
-                return Ok(Found::Alert);
+            if holds(self.when.as_ref(), &bound, true)? && walk(parts, sought, &bound)? {
+                return Ok(Looked::Alert);
             }
         }
-        Ok(if env.host.dpus.is_empty() { Found::Nothing } else { Found::Other })
+        Ok(Looked::On)
     }
 }
 
 impl Sought {
-    fn one(&self, stored: &Option<HealthReport>) -> Found {
-        match stored {
-            Some(report) if self.is_in(&report.alerts) => Found::Alert,
-            Some(_) => Found::Other,
-            None => Found::Nothing,
-        }
-    }
-
     fn is_in(&self, alerts: &[Alert]) -> bool {
         alerts.iter().any(|alert| self.is(alert))
     }
