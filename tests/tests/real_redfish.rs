@@ -3,11 +3,17 @@
 use std::time::{Duration, Instant};
 
 use controller::{Bmc, BmcError, PowerState, Redfish, RedfishSettings, ResetType, store};
-use tests::real::{Emulator, EmulatorSettings, Part, missing};
+use proto::site::HostEvent;
+use tests::{
+    Binaries, Site, SitePlan,
+    real::{Emulator, EmulatorSettings, Part, missing},
+    until,
+};
 
 const PARTS: &[Part] = &[Part::RedfishEmulator];
 /// The emulator takes up to a second for a change of power.
 const CHANGED: Duration = Duration::from_secs(15);
+const SECS: f64 = 40.0;
 
 fn bmc(emulator: &Emulator, system: u8) -> store::Bmc {
     store::Bmc {
@@ -137,4 +143,45 @@ async fn needs_sushy_a_bmc_that_is_gone_is_worth_another_try() {
     drop(emulator);
     let error = client.reset(&bmc, ResetType::ForceRestart).await.unwrap_err();
     assert!(matches!(error, BmcError::Unreachable { .. }) && error.retryable(), "{error}");
+}
+
+/// A whole site whose host hangs on the emulator: the rules restart it for its tenant, and wait until it says that it did.
+#[tokio::test]
+async fn needs_sushy_a_host_is_restarted_for_its_tenant() -> anyhow::Result<()> {
+    if missing(PARTS) {
+        return Ok(());
+    }
+    let emulator = Emulator::start(EmulatorSettings { systems: 1, ..EmulatorSettings::default() });
+    let mut site = Site::prepare(SitePlan::new(1, 1)?, Binaries::ready(false)?)?;
+    let outcome = async {
+        site.start_hosts().await?;
+        hang_on(&site, "host-1", emulator.url())?;
+        site.start_controller().await?;
+        site.start_agents()?;
+        let host = site.host(0)?;
+        site.reaches(&host, "Ready", SECS).await?;
+        site.dpus_ready(&host, SECS).await?;
+        anyhow::ensure!(resets(&emulator) == 0, "restarted without a reason: {:?}", emulator.requests());
+        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
+        site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+        until("the restart", SECS, async || Ok((resets(&emulator) > 0).then_some(()))).await?;
+        anyhow::ensure!(site.state(&host).await? != "Assigned/Ready", "ready before the host came back");
+        let event = HostEvent { host: host.name.clone(), kind: "rebooted".into(), ..HostEvent::default() };
+        site.operator()?.report_host_event(event).await?;
+        site.reaches(&host, "Assigned/Ready", SECS).await?;
+        anyhow::ensure!(resets(&emulator) == 1, "one restart is enough: {:?}", emulator.requests());
+        Ok(())
+    }
+    .await;
+    outcome.map_err(|error: anyhow::Error| error.context(site.tails()))
+}
+
+/// Gives a host of the site file another BMC.
+fn hang_on(site: &Site, host: &str, url: &str) -> anyhow::Result<()> {
+    let file = site.directory().join("site.yaml");
+    let mut tree: serde_yaml::Value = serde_yaml::from_str(&std::fs::read_to_string(&file)?)?;
+    let hosts = tree["hosts"].as_sequence_mut().unwrap();
+    let host = hosts.iter_mut().find(|it| it["name"].as_str() == Some(host)).unwrap();
+    host["bmc"]["url"] = url.into();
+    Ok(std::fs::write(&file, serde_yaml::to_string(&tree)?)?)
 }
