@@ -144,10 +144,17 @@ fn sweep() {
     let names = std::fs::read_dir("/run/netns").into_iter().flatten().flatten();
     for name in names.filter_map(|entry| entry.file_name().into_string().ok()) {
         let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_prefix('-')?.split('-').next()?.parse().ok());
-        if owner.is_some_and(|process: u32| !Path::new(&format!("/proc/{process}")).exists()) {
+        if owner.is_some_and(|process: u32| !runs(process)) {
             remove(&name);
         }
     }
+}
+
+/// A process that has ended, but that nobody has waited for yet, does not run.
+fn runs(process: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let state = status.lines().find_map(|line| line.strip_prefix("State:")).unwrap_or_default();
+    !matches!(state.trim().chars().next(), None | Some('Z' | 'X'))
 }
 
 fn ip(arguments: &[&str]) -> String {
