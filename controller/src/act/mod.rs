@@ -20,6 +20,7 @@ pub use registry::action_names;
 pub(crate) use journal::{Before, Journal, Step};
 pub(crate) use registry::plan;
 pub(crate) use remote::Found;
+pub(crate) use rows::Rows;
 
 use crate::store::StoreError;
 

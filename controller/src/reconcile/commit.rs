@@ -1,14 +1,16 @@
 //! From a decision to the rows that keep it. The pure part says what a move or a stay looks like; the other writes it,
-//! with the rows its actions change, in one transaction that only holds if nobody moved the host meanwhile.
+//! with the rows its actions change, in one transaction that only holds if nobody moved the host meanwhile and, where
+//! rows change, if what the decision rests on is still so.
 
 use std::collections::BTreeMap;
 
 use rules::{Action, DpuStep, FailureChange, Go, StatePath, Wait};
 
+use super::grounds::Grounds;
 use crate::{
     Moment,
-    act::{self, ActionError},
-    store::{DpuLife, FailureRecord, HostRecord, Life, Outcome, OutcomeKind, Store, StoreError, Transition},
+    act::{self, ActionError, Rows},
+    store::{DpuLife, FailureRecord, HostRecord, Life, Outcome, OutcomeKind, Store, StoreError, Transition, Tx},
 };
 
 /// A move as it is to be committed.
@@ -60,32 +62,44 @@ impl Move<'_> {
         let mut tx = store.write().await?;
         // First the compare-and-set: a loser must not even try the rows.
         tx.commit_transition(host, read, &self.transition(now), now).await?;
-        for action in actions {
-            if let Some(rows) = act::plan(&action.name).and_then(|plan| plan.rows) {
-                rows.change(&mut tx, self.record, action, now).await?;
-            }
-        }
+        change(&mut tx, self.record, &row_changes(actions), now).await?;
         tx.commit().await?;
         Ok(())
     }
 }
 
+fn row_changes<'a>(actions: &[&'a Action]) -> Vec<(&'a Action, Rows)> {
+    let rows = |action: &'a Action| act::plan(&action.name).and_then(|plan| plan.rows).map(|rows| (action, rows));
+    actions.iter().copied().filter_map(rows).collect()
+}
+
+/// Changes rows, if what the decision rests on is still so.
+async fn change(tx: &mut Tx, record: &HostRecord, changes: &[(&Action, Rows)], now: Moment) -> Result<(), ActionError> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let id = &record.host.id;
+    let fresh = tx.host_record(id).await?;
+    if Grounds::of(&fresh) != Grounds::of(record) {
+        return Err(StoreError::Conflict { what: "facts of host", id: id.to_string() }.into());
+    }
+    for (action, rows) in changes {
+        rows.change(tx, record, action, now).await?;
+    }
+    Ok(())
+}
+
 /// Rows that the actions of a decision to stay change.
 pub(super) async fn change_rows(store: &Store, record: &HostRecord, actions: &[&Action]) -> Result<(), ActionError> {
-    let plans: Vec<_> = actions
-        .iter()
-        .filter_map(|action| act::plan(&action.name).and_then(|plan| plan.rows).map(|rows| (action, rows)))
-        .collect();
-    if plans.is_empty() {
+    let changes = row_changes(actions);
+    if changes.is_empty() {
         return Ok(());
     }
     let mut tx = store.write().await?;
     if tx.life(&record.host.id).await?.version != record.life.version {
         return Err(StoreError::Conflict { what: "state of host", id: record.host.id.to_string() }.into());
     }
-    for (action, rows) in plans {
-        rows.change(&mut tx, record, action, Moment::now()).await?;
-    }
+    change(&mut tx, record, &changes, Moment::now()).await?;
     tx.commit().await?;
     Ok(())
 }

@@ -8,6 +8,7 @@
 mod commit;
 mod counters;
 mod evaluation;
+mod grounds;
 mod in_force;
 mod observe;
 mod queue;

@@ -26,6 +26,8 @@ pub struct Machine {
     off: AtomicBool,
     pub broken: AtomicBool,
     pub hangs: AtomicBool,
+    /// Resets are not answered while this is set.
+    pub holds_resets: AtomicBool,
     pub requests: AtomicUsize,
     resets: Mutex<Vec<String>>,
     /// Whether it says when it was last reset.
@@ -97,6 +99,9 @@ async fn system(State(machine): State<Arc<Machine>>, headers: HeaderMap) -> Answ
 
 async fn reset(State(machine): State<Arc<Machine>>, headers: HeaderMap, Json(body): Json<Value>) -> Answer {
     checked(&machine, &headers).await?;
+    while machine.holds_resets.load(Ordering::SeqCst) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     let kind = body["ResetType"].as_str().unwrap().to_owned();
     machine.off.store(kind == "ForceOff", Ordering::SeqCst);
     machine.resets.lock().unwrap().push(kind);

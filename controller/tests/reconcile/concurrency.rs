@@ -1,11 +1,11 @@
-use std::time::Duration;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use controller::{
     Moment, ReconcileSettings,
     store::{StoreError, Transition},
 };
 
-use crate::site::{TestSite, host_id, settings};
+use crate::site::{Report, TestSite, host_id, settings};
 
 #[tokio::test]
 async fn a_move_that_lost_against_another_leaves_no_trace_and_is_decided_again() {
@@ -22,6 +22,39 @@ async fn a_move_that_lost_against_another_leaves_no_trace_and_is_decided_again()
     drop(tx);
     assert_eq!(site.record(0).await.life.version, version);
     assert_eq!(site.path(0).await, ["Ready"]);
+}
+
+#[tokio::test]
+async fn a_dpu_that_takes_its_word_back_while_the_host_restarts_keeps_the_address_held() {
+    let site = TestSite::start(1, "Ready").await;
+    let vpc = site.create_vpc().await;
+    let instance = site.create_instance(0, &vpc).await;
+    site.release(instance).await;
+    let to = Transition { to: "Assigned/WaitingForNetworkReconfig".into(), ..Transition::default() };
+    let mut tx = site.store.write().await.unwrap();
+    let read = tx.life(&host_id(0)).await.unwrap().version;
+    tx.commit_transition(&host_id(0), read, &to, Moment::now()).await.unwrap();
+    tx.commit().await.unwrap();
+    site.acknowledge_all(0).await;
+
+    let machine = std::sync::Arc::clone(&site.bmcs[0].machine);
+    machine.holds_resets.store(true, Ordering::SeqCst);
+    let running = site.reconcile(settings());
+    let intended = |record: &controller::store::HostRecord| {
+        record.actions.iter().any(|action| action.name == "instance.release_and_force_restart")
+    };
+    site.until(0, "restart under way", intended).await;
+    site.report(0, 1, Report { network: None, instance: None, alert: None }).await;
+    machine.holds_resets.store(false, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    assert_eq!(machine.resets(), ["ForceRestart"]);
+    assert_eq!(site.instance_addresses().await.len(), 1, "a DPU does not run the admin network any more");
+    assert_eq!(site.state(0).await, "Assigned/WaitingForNetworkReconfig");
+
+    site.acknowledge(0, 1).await;
+    site.until(0, "release", |record| record.instance.is_none()).await;
+    assert_eq!(machine.resets(), ["ForceRestart"]);
+    running.stop().await;
 }
 
 #[tokio::test]
