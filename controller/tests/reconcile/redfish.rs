@@ -65,3 +65,47 @@ async fn a_link_away_from_the_bmc_is_not_followed() {
     let error = client().system(&access(&url)).await.unwrap_err();
     assert!(error.to_string().contains("leads away from the BMC"), "{error}");
 }
+
+#[tokio::test]
+async fn secure_boot_tasks_firmware_and_bios_are_where_redfish_has_them() {
+    use axum::{Json, Router, http::StatusCode, routing};
+    use serde_json::{Value, json};
+    let answer = |body: Value| routing::get(async move || Json(body));
+    let accepted = || {
+        routing::post(async |Json(body): Json<Value>| {
+            assert_eq!(body, json!({"ImageURI": "http://images/dpu.bfb"}));
+            (StatusCode::ACCEPTED, [("location", "/redfish/v1/TaskService/Tasks/7")])
+        })
+    };
+    let patched = routing::patch(async |Json(body): Json<Value>| {
+        assert_eq!(body, json!({"SecureBootEnable": true}));
+        StatusCode::NO_CONTENT
+    });
+    let app = Router::new()
+        .route("/redfish/v1/Systems", answer(json!({"Members": [{"@odata.id": "/redfish/v1/Systems/Bluefield/"}]})))
+        .route("/redfish/v1/Managers", answer(json!({"Members": [{"@odata.id": "/redfish/v1/Managers/1"}]})))
+        .route("/redfish/v1/Managers/1", answer(json!({"FirmwareVersion": "BF-24.10-17"})))
+        .route(
+            "/redfish/v1/Systems/Bluefield/SecureBoot",
+            answer(json!({"SecureBootEnable": true, "SecureBootCurrentBoot": "Disabled"})).merge(patched),
+        )
+        .route("/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate", accepted())
+        .route("/redfish/v1/TaskService/Tasks/7", answer(json!({"TaskState": "Running", "PercentComplete": 40})))
+        .route("/redfish/v1/Systems/Bluefield/Bios", answer(json!({"Actions": {}})));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let bmc = access(&format!("http://{}", listener.local_addr().unwrap()));
+    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+
+    let client = client();
+    assert_eq!(client.secure_boot(&bmc).await.unwrap(), controller::SecureBoot::Disabled);
+    client.set_secure_boot(&bmc, true).await.unwrap();
+    let task = client.simple_update(&bmc, "http://images/dpu.bfb").await.unwrap();
+    let running = controller::Task { state: controller::TaskState::Running, percent: 40 };
+    assert_eq!(client.task(&bmc, &task).await.unwrap(), running);
+    assert_eq!(client.firmware_version(&bmc).await.unwrap().as_deref(), Some("BF-24.10-17"));
+    let error = client.reset_bios(&bmc).await.unwrap_err();
+    assert!(matches!(error, BmcError::Unsupported { .. }), "{error}");
+    let named = store::Bmc { system_id: "Other".into(), ..bmc };
+    let error = client.secure_boot(&named).await.unwrap_err();
+    assert!(error.to_string().contains("has no `Other`"), "{error}");
+}
