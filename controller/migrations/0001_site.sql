@@ -63,12 +63,14 @@ CREATE TABLE vpc_prefixes (
     prefix TEXT NOT NULL UNIQUE
 );
 
--- Numbers given out: VNIs and VLAN ids. A number is held once in its pool.
+-- Numbers given out: VNIs, VLAN ids, AS numbers. A number is held once in its pool.
 CREATE TABLE pool_numbers (
     pool TEXT NOT NULL,
     number BIGINT NOT NULL,
     owner TEXT NOT NULL,
     since BIGINT NOT NULL,
+    -- When the site forgot the owner; the number stays held for a while.
+    forgotten_at BIGINT,
     PRIMARY KEY (pool, number),
     UNIQUE (pool, owner)
 );
@@ -78,7 +80,9 @@ CREATE TABLE addresses (
     address TEXT NOT NULL PRIMARY KEY,
     pool TEXT NOT NULL,
     owner TEXT NOT NULL,
-    since BIGINT NOT NULL
+    since BIGINT NOT NULL,
+    -- When the site forgot the owner; the address stays held for a while.
+    forgotten_at BIGINT
 );
 CREATE INDEX addresses_by_owner ON addresses (owner);
 
@@ -120,6 +124,8 @@ CREATE TABLE health_reports (
     source TEXT NOT NULL,
     mode TEXT NOT NULL,
     report TEXT NOT NULL,
+    -- Alerts in the report, to be counted without reading it.
+    alerts BIGINT NOT NULL,
     PRIMARY KEY (machine_id, source)
 );
 CREATE UNIQUE INDEX one_replace_report ON health_reports (machine_id) WHERE mode = 'replace';

@@ -2,7 +2,7 @@ use proto::MachineId;
 
 use crate::{
     Moment,
-    network::{AddressError, SiteNetwork, give_admin_address, give_loopback},
+    network::{AddressError, PoolError, SiteNetwork, give_admin_address, give_asn, give_loopback},
     store::{Added, NewHost, Store, StoreError, Tx},
 };
 
@@ -65,5 +65,12 @@ async fn give_dpu_addresses(tx: &mut Tx, site: &SiteNetwork, dpu: &MachineId, no
             Err(error) => tracing::warn!(%dpu, %error, "DPU cannot be configured yet"),
         }
     }
-    Ok(())
+    match give_asn(tx, site, dpu, now).await {
+        Ok(_) => Ok(()),
+        Err(PoolError::Store(error)) => Err(error),
+        Err(error) => {
+            tracing::warn!(%dpu, %error, "DPU cannot be configured yet");
+            Ok(())
+        }
+    }
 }

@@ -1,14 +1,16 @@
 //! Prometheus metrics. Everything is read at the moment of the scrape, so there is nothing to keep up to date.
 
+use std::{collections::BTreeMap, time::Duration};
+
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
-    metrics::{counter::ConstCounter, family::Family, gauge::Gauge},
+    metrics::{counter::ConstCounter, family::Family, gauge::Gauge, info::Info},
     registry::Registry,
 };
 
 use crate::{
-    Moment, ReconcileFigures,
-    store::{OutcomeKind, Result, Store},
+    Moment, ReconcileFigures, RulesInForce,
+    store::{Result, Store, Tally},
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -17,17 +19,19 @@ struct InState {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfKind {
-    kind: String,
+struct OfPool {
+    pool: String,
 }
 
 /// A DPU counts as up if it reported within this time.
-const UP_MICROS: u64 = 5 * 60 * 1_000_000;
+const UP: Duration = Duration::from_secs(300);
 
 /// What the site looks like now, in the text format of Prometheus.
-pub(crate) async fn render(store: &Store, figures: ReconcileFigures) -> Result<String> {
+pub(crate) async fn render(store: &Store, rules: &RulesInForce, figures: ReconcileFigures) -> Result<String> {
+    let tally = store.read().await?.tally(Moment::now().before(UP)).await?;
     let mut registry = Registry::default();
-    site(&mut registry, store).await?;
+    site(&mut registry, tally);
+    in_force(&mut registry, rules);
     reconciler(&mut registry, figures);
     let mut text = String::new();
     // Writing to a string does not fail.
@@ -35,46 +39,29 @@ pub(crate) async fn render(store: &Store, figures: ReconcileFigures) -> Result<S
     Ok(text)
 }
 
-async fn site(registry: &mut Registry, store: &Store) -> Result<()> {
-    let mut tx = store.read().await?;
-    let (hosts, waiting, failing) =
-        (Family::<InState, Gauge>::default(), Gauge::<i64>::default(), Gauge::<i64>::default());
-    for host in tx.host_ids().await? {
-        let life = tx.life(&host).await?;
-        hosts.get_or_create(&InState { state: life.state.to_string() }).inc();
-        match life.outcome.kind {
-            OutcomeKind::Wait => waiting.inc(),
-            OutcomeKind::Error => failing.inc(),
-            OutcomeKind::None | OutcomeKind::Go => 0,
-        };
+fn site(registry: &mut Registry, tally: Tally) {
+    for (name, help, value) in [
+        ("hosts_waiting", "Hosts whose last decision was to wait", tally.waiting),
+        ("hosts_failing", "Hosts whose last decision was an error", tally.failing),
+        ("dpus", "DPUs that the site knows", tally.dpus),
+        ("dpus_up", "DPUs that reported within five minutes", tally.dpus_heard),
+        ("dpus_alerting", "DPUs with at least one alert", tally.dpus_alerting),
+        ("instances", "Instances", tally.instances),
+    ] {
+        registry.register(name, help, gauge(value));
     }
+    let hosts = family(tally.hosts_by_state, |state| InState { state });
     registry.register("hosts_per_state", "Hosts by state", hosts);
-    registry.register("hosts_waiting", "Hosts whose last decision was to wait", waiting);
-    registry.register("hosts_failing", "Hosts whose last decision was an error", failing);
-    let (dpus, up, alerting) = (Gauge::<i64>::default(), Gauge::<i64>::default(), Gauge::<i64>::default());
-    let now = Moment::now();
-    for dpu in tx.dpus().await? {
-        dpus.inc();
-        let seen = tx.observation(&dpu.id).await?;
-        if seen.is_some_and(|seen| now.micros().saturating_sub(seen.observed_at.micros()) < UP_MICROS) {
-            up.inc();
-        }
-        if tx.health_reports(&dpu.id).await?.iter().any(|entry| !entry.report.alerts.is_empty()) {
-            alerting.inc();
-        }
-    }
-    registry.register("dpus", "DPUs that the site knows", dpus);
-    registry.register("dpus_up", "DPUs that reported within five minutes", up);
-    registry.register("dpus_alerting", "DPUs with at least one alert", alerting);
-    let instances = Gauge::<i64>::default();
-    instances.set(i64::try_from(tx.instances().await?.len()).unwrap_or(i64::MAX));
-    registry.register("instances", "Instances", instances);
-    let held = Family::<OfKind, Gauge>::default();
-    for address in tx.addresses().await? {
-        held.get_or_create(&OfKind { kind: address.pool.to_string() }).inc();
-    }
+    let held = family(tally.addresses_by_pool, |pool| OfPool { pool });
     registry.register("addresses_held", "Addresses given out, by what they are for", held);
-    Ok(())
+}
+
+fn in_force(registry: &mut Registry, rules: &RulesInForce) {
+    let current = rules.current();
+    let pack = Info::new([("hash".to_owned(), current.hash().to_owned())]);
+    registry.register("rule_pack", "Rules in force", pack);
+    let refused = gauge(u64::from(rules.refusal().is_some()));
+    registry.register("rule_pack_refused", "1 if the last rules that were offered were refused", refused);
 }
 
 fn reconciler(registry: &mut Registry, figures: ReconcileFigures) {
@@ -91,12 +78,23 @@ fn reconciler(registry: &mut Registry, figures: ReconcileFigures) {
     ] {
         registry.register(name, help, ConstCounter::new(value));
     }
-    for (name, help, value) in [
-        ("reconcile_queued", "Hosts that wait for their turn", figures.queued),
-        ("reconcile_running", "Hosts that are worked on", figures.running),
-    ] {
-        let gauge = Gauge::<i64>::default();
-        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
-        registry.register(name, help, gauge);
+    registry.register("reconcile_queued", "Hosts that wait for their turn", gauge(figures.queued));
+    registry.register("reconcile_running", "Hosts that are worked on", gauge(figures.running));
+}
+
+fn gauge(value: u64) -> Gauge {
+    let gauge = Gauge::default();
+    gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+    gauge
+}
+
+fn family<L>(values: BTreeMap<String, u64>, label: fn(String) -> L) -> Family<L, Gauge>
+where
+    L: Clone + std::hash::Hash + Eq,
+{
+    let family = Family::<L, Gauge>::default();
+    for (name, value) in values {
+        family.get_or_create_owned(&label(name)).set(i64::try_from(value).unwrap_or(i64::MAX));
     }
+    family
 }

@@ -30,6 +30,12 @@ impl Moment {
         self.0
     }
 
+    /// The moment `span` before this, not before the epoch.
+    #[must_use]
+    pub fn before(self, span: Duration) -> Self {
+        Self(self.0.saturating_sub(u64::try_from(span.as_micros()).unwrap_or(u64::MAX)))
+    }
+
     /// Time from `earlier` to this, zero if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {

@@ -2,7 +2,7 @@
 
 use std::{fs, future::Future, io, net::SocketAddr, path::Path, sync::Arc};
 
-use axum::{Router, extract::State, http::StatusCode, routing::get};
+use axum::{Router, http::StatusCode, routing::get};
 use proto::{forge::forge_server::ForgeServer, site::site_server::SiteServer};
 use tokio::{net::TcpListener, sync::watch};
 use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig, server::TcpIncoming};
@@ -10,8 +10,8 @@ use tracing::{error, info, warn};
 
 use crate::{
     Config, DirtyHosts, ForgeService, Judge, Moment, ReconcileCounters, ReconcileSettings, Reconciler, Redfish,
-    RedfishSettings, RedfishSetupError, RulePackError, RulePacks, SiteFile, SiteFileError, SiteService, SpecFault, Tls,
-    add_hosts, check_hosts,
+    RedfishSettings, RedfishSetupError, RulePackError, RulePacks, RulesInForce, SiteFile, SiteFileError, SiteService,
+    SpecFault, Tls, add_hosts, check_hosts,
     inventory::give_missing_addresses,
     metrics,
     network::SiteNetwork,
@@ -106,7 +106,8 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
     let reconciling = tokio::spawn(reconciler.run(until(stopped.clone())));
     if let Some(listener) = metrics_listener {
         info!(address = %local(&listener, config.listen)?, "metrics are served");
-        tokio::spawn(serve_metrics(listener, store.clone(), counters, until(stopped.clone())));
+        let rules = Arc::clone(packs.rules());
+        tokio::spawn(serve_metrics(listener, store.clone(), rules, counters, until(stopped.clone())));
     }
 
     let (health, health_service) = tonic_health::server::health_reporter();
@@ -222,16 +223,20 @@ async fn until(mut stopped: watch::Receiver<bool>) {
 async fn serve_metrics(
     listener: TcpListener,
     store: Store,
+    rules: Arc<RulesInForce>,
     counters: Arc<ReconcileCounters>,
     stop: impl Future<Output = ()> + Send + 'static,
 ) {
-    let scrape = |State((store, counters)): State<(Store, Arc<ReconcileCounters>)>| async move {
-        match metrics::render(&store, counters.figures()).await {
-            Ok(text) => (StatusCode::OK, text),
-            Err(error) => (StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
+    let scrape = move || {
+        let (store, rules, figures) = (store.clone(), Arc::clone(&rules), counters.figures());
+        async move {
+            match metrics::render(&store, &rules, figures).await {
+                Ok(text) => (StatusCode::OK, text),
+                Err(error) => (StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
+            }
         }
     };
-    let router = Router::new().route("/metrics", get(scrape)).with_state((store, counters));
+    let router = Router::new().route("/metrics", get(scrape));
     if let Err(error) = axum::serve(listener, router).with_graceful_shutdown(stop).await {
         error!(%error, "metrics are no longer served");
     }

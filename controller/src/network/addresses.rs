@@ -1,9 +1,9 @@
-use std::{collections::HashSet, net::IpAddr};
+use std::{collections::HashSet, net::IpAddr, time::Duration};
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4AddrRange, Ipv6AddrRange};
 use proto::MachineId;
 
-use super::SiteNetwork;
+use super::{SiteNetwork, link};
 use crate::{
     Moment,
     store::{Address, AddressPool, StoreError, Tx},
@@ -16,7 +16,7 @@ pub enum AddressError {
     #[error("prefix {0} has no free address")]
     UsedUp(IpNet),
     /// The wanted address is not one that the prefix can give.
-    #[error("address {address} cannot be given: it is not a host address of {prefix}, or it is the gateway's")]
+    #[error("address {address} cannot be given: it is not one for hosts in {prefix}")]
     Unusable {
         /// Wanted address.
         address: IpAddr,
@@ -34,24 +34,45 @@ pub enum AddressError {
 /// Longest search for a free address; a prefix this full is as good as used up.
 const LONGEST_SEARCH: usize = 1 << 20;
 
-/// Gives `owner` an address of `prefix`, the `wanted` one or the lowest free one, never `gateway`.
+/// How long nobody else gets what a forgotten machine had. It isolates itself as soon as it asks for its configuration;
+/// one that is cut off for longer is for an operator to look after.
+const HOLD: Duration = Duration::from_secs(3_600);
+
+/// Which addresses of a prefix are given out.
+pub(super) enum Usable {
+    /// All of hosts, but for those of the DPUs themselves.
+    Hosts { without: Vec<IpAddr> },
+    /// The host's end of links of two addresses.
+    LinkEnds,
+}
+
+impl Usable {
+    fn allows(&self, prefix: IpNet, address: IpAddr) -> bool {
+        match self {
+            Self::Hosts { without } => !without.contains(&address) && is_host_address(prefix, address),
+            Self::LinkEnds => prefix.contains(&address) && link::is_host_end(address),
+        }
+    }
+}
+
+/// Gives `owner` an address of `prefix`, the `wanted` one or the lowest free one.
 pub(super) async fn give_address(
     tx: &mut Tx,
     prefix: IpNet,
-    gateway: Option<IpAddr>,
+    usable: Usable,
     wanted: Option<IpAddr>,
     pool: AddressPool,
     owner: &str,
     now: Moment,
 ) -> Result<IpAddr, AddressError> {
-    let usable = |address: IpAddr| Some(address) != gateway && is_host_address(prefix, address);
+    tx.release_forgotten(now.before(HOLD)).await?;
+    let usable = |address: IpAddr| usable.allows(prefix, address);
     let address = match wanted {
         Some(address) if !usable(address) => return Err(AddressError::Unusable { address, prefix }),
         Some(address) => address,
         None => {
             let held: HashSet<IpAddr> = tx.addresses().await?.into_iter().map(|held| held.address).collect();
-            prefix
-                .hosts()
+            subnet_addresses(prefix)
                 .take(LONGEST_SEARCH)
                 .find(|address| usable(*address) && !held.contains(address))
                 .ok_or(AddressError::UsedUp(prefix))?
@@ -64,15 +85,17 @@ pub(super) async fn give_address(
     }
 }
 
+/// All addresses of a prefix, rising.
+fn subnet_addresses(prefix: IpNet) -> Box<dyn Iterator<Item = IpAddr> + Send> {
+    match prefix {
+        IpNet::V4(net) => Box::new(Ipv4AddrRange::new(net.network(), net.broadcast()).map(IpAddr::V4)),
+        IpNet::V6(net) => Box::new(Ipv6AddrRange::new(net.network(), net.broadcast()).map(IpAddr::V6)),
+    }
+}
+
 /// The first host address of a prefix: where its gateway stands.
 pub(super) fn gateway_of(prefix: IpNet) -> Option<IpAddr> {
     prefix.hosts().next()
-}
-
-/// The gateway's address with the prefix's length, as interfaces are given it.
-#[must_use]
-pub fn gateway_with_length(prefix: IpNet) -> Option<String> {
-    gateway_of(prefix).map(|gateway| format!("{gateway}/{}", prefix.prefix_len()))
 }
 
 /// Whether a host can have the address: in the prefix, and neither its network nor its broadcast address.
@@ -96,7 +119,10 @@ pub async fn give_loopback(
 ) -> Result<IpAddr, AddressError> {
     match held(tx, AddressPool::Loopback, dpu).await? {
         Some(address) => Ok(address),
-        None => give_address(tx, site.loopbacks, None, None, AddressPool::Loopback, dpu.as_str(), now).await,
+        None => {
+            let usable = Usable::Hosts { without: Vec::new() };
+            give_address(tx, site.loopbacks, usable, None, AddressPool::Loopback, dpu.as_str(), now).await
+        }
     }
 }
 
@@ -114,7 +140,8 @@ pub async fn give_admin_address(
         Some(address) => Ok(address),
         None => {
             let admin = &site.admin;
-            give_address(tx, admin.prefix, Some(admin.gateway), None, AddressPool::Admin, dpu.as_str(), now).await
+            let usable = Usable::Hosts { without: [Some(admin.gateway), admin.svi].into_iter().flatten().collect() };
+            give_address(tx, admin.prefix, usable, None, AddressPool::Admin, dpu.as_str(), now).await
         }
     }
 }
@@ -154,16 +181,16 @@ mod tests {
         let store = Store::open("sqlite::memory:").await.unwrap();
         let mut tx = store.write().await.unwrap();
         let prefix: IpNet = "192.0.2.0/29".parse().unwrap();
-        let gateway = gateway_of(prefix);
+        let usable = || Usable::Hosts { without: gateway_of(prefix).into_iter().collect() };
         let mut given = Vec::new();
         for _ in 0..5 {
             let pool = AddressPool::Instance;
-            let address = give_address(&mut tx, prefix, gateway, None, pool, "i", Moment::default()).await.unwrap();
+            let address = give_address(&mut tx, prefix, usable(), None, pool, "i", Moment::default()).await.unwrap();
             given.push(address.to_string());
         }
         assert_eq!(given, ["192.0.2.2", "192.0.2.3", "192.0.2.4", "192.0.2.5", "192.0.2.6"]);
         let pool = AddressPool::Instance;
-        let error = give_address(&mut tx, prefix, gateway, None, pool, "i", Moment::default()).await.unwrap_err();
+        let error = give_address(&mut tx, prefix, usable(), None, pool, "i", Moment::default()).await.unwrap_err();
         assert_eq!(error.to_string(), "prefix 192.0.2.0/29 has no free address");
     }
 
@@ -172,26 +199,16 @@ mod tests {
         let store = Store::open("sqlite::memory:").await.unwrap();
         let mut tx = store.write().await.unwrap();
         let prefix: IpNet = "192.0.2.0/24".parse().unwrap();
+        let usable = || Usable::Hosts { without: gateway_of(prefix).into_iter().collect() };
         for (wanted, answer) in [
             ("192.0.2.77", Ok(())),
             ("192.0.2.77", Err("address 192.0.2.77 is held already")),
-            (
-                "192.0.2.1",
-                Err(
-                    "address 192.0.2.1 cannot be given: it is not a host address of 192.0.2.0/24, or it is the gateway's",
-                ),
-            ),
-            (
-                "192.0.3.1",
-                Err(
-                    "address 192.0.3.1 cannot be given: it is not a host address of 192.0.2.0/24, or it is the gateway's",
-                ),
-            ),
+            ("192.0.2.1", Err("address 192.0.2.1 cannot be given: it is not one for hosts in 192.0.2.0/24")),
+            ("192.0.3.1", Err("address 192.0.3.1 cannot be given: it is not one for hosts in 192.0.2.0/24")),
         ] {
             let wanted: IpAddr = wanted.parse().unwrap();
             let pool = AddressPool::Instance;
-            let given =
-                give_address(&mut tx, prefix, gateway_of(prefix), Some(wanted), pool, "i", Moment::default()).await;
+            let given = give_address(&mut tx, prefix, usable(), Some(wanted), pool, "i", Moment::default()).await;
             assert_eq!(given.map(drop).map_err(|error| error.to_string()), answer.map_err(str::to_owned), "{wanted}");
         }
     }

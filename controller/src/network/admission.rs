@@ -1,5 +1,6 @@
 use std::{collections::BTreeSet, net::IpAddr};
 
+use ipnet::IpNet;
 use proto::forge::{InstanceNetworkConfig, InterfaceFunctionType, instance_interface_config::NetworkDetails};
 
 use crate::{
@@ -18,6 +19,8 @@ pub struct WantedInterface {
     pub prefix: VpcPrefixId,
     /// The address, if the tenant wants a certain one.
     pub address: Option<IpAddr>,
+    /// What the host may announce, if not all that the VPC may.
+    pub anycast_prefixes: Option<Vec<IpNet>>,
     /// Device name in the tenant's config.
     pub device: Option<String>,
     /// Device number in the tenant's config.
@@ -99,9 +102,6 @@ pub fn wanted_interfaces(
             (_, Some((vpc, _))) if vpc.tenant != tenant => {
                 fault("vpc_prefix_id", "belongs to a VPC of another tenant".to_owned());
             }
-            (_, Some((vpc, _))) if vpc.virtualization != Virtualization::Etv => {
-                fault("vpc_prefix_id", format!("VPC `{}` is not of Ethernet virtualization", vpc.name));
-            }
             _ => {}
         }
         let address = interface.ip_address.as_deref().filter(|text| !text.is_empty()).and_then(|text| {
@@ -117,8 +117,23 @@ pub fn wanted_interfaces(
         if interface.ipv6_interface_config.is_some() {
             fault("ipv6_interface_config", "is not supported".into());
         }
-        if interface.routing_profile.is_some() {
-            fault("routing_profile", "is not supported without routed VPCs".into());
+        let routed = found.is_some_and(|(vpc, _)| vpc.virtualization == Virtualization::Fnn);
+        let mut anycast_prefixes = None;
+        if let Some(profile) = &interface.routing_profile {
+            if !routed {
+                fault("routing_profile", "is for routed VPCs only".into());
+            }
+            let mut allowed = Vec::new();
+            for (place, entry) in profile.allowed_anycast_prefixes.iter().enumerate() {
+                match entry.prefix.parse() {
+                    Ok(prefix) => allowed.push(prefix),
+                    Err(_) => fault(
+                        &format!("routing_profile.allowed_anycast_prefixes[{place}].prefix"),
+                        format!("`{}` is no prefix", entry.prefix.escape_default()),
+                    ),
+                }
+            }
+            anycast_prefixes = Some(allowed);
         }
         if let (Some(function), Some(prefix)) = (function, prefix) {
             wanted.push(WantedInterface {
@@ -126,6 +141,7 @@ pub fn wanted_interfaces(
                 function,
                 prefix,
                 address,
+                anycast_prefixes,
                 device: interface.device.clone(),
                 device_instance: interface.device_instance,
             });
@@ -137,6 +153,20 @@ pub fn wanted_interfaces(
             faults.push(InterfaceFault {
                 field: format!("config.network.interfaces[{place}]"),
                 fault: "names a port that another interface has".into(),
+            });
+        }
+    }
+    // A DPU is bridged or routed as a whole.
+    let kind = |interface: &WantedInterface| {
+        let mut all = vpcs.iter();
+        all.find(|vpc| vpc.prefixes.iter().any(|prefix| prefix.id == interface.prefix)).map(|vpc| vpc.virtualization)
+    };
+    for (place, interface) in wanted.iter().enumerate() {
+        let mut before = wanted.iter().take(place).filter(|other| other.dpu_position == interface.dpu_position);
+        if before.any(|other| kind(other) != kind(interface)) {
+            faults.push(InterfaceFault {
+                field: format!("config.network.interfaces[{place}].vpc_prefix_id"),
+                fault: "bridged and routed VPCs cannot share a DPU".into(),
             });
         }
     }

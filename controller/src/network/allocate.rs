@@ -1,12 +1,12 @@
 use uuid::Uuid;
 
 use super::{
-    AddressError, WantedInterface,
-    addresses::{gateway_of, give_address},
+    AddressError, SiteNetwork, WantedInterface,
+    addresses::{Usable, gateway_of, give_address},
 };
 use crate::{
     InstanceId, Moment,
-    store::{AddressPool, InstanceInterface, StoreError, Tx, Vpc},
+    store::{AddressPool, InstanceInterface, StoreError, Tx, Virtualization, Vpc},
 };
 
 /// Gives an instance the addresses of its wanted interfaces. An interface that stays as it is among `present` keeps its
@@ -16,12 +16,14 @@ use crate::{
 /// If a prefix is used up, or a wanted address is held.
 pub async fn allocate_interfaces(
     tx: &mut Tx,
+    site: &SiteNetwork,
     vpcs: &[Vpc],
     instance: InstanceId,
     wanted: &[WantedInterface],
     present: &[InstanceInterface],
     now: Moment,
 ) -> Result<Vec<InstanceInterface>, AddressError> {
+    let owner = instance.to_string();
     let mut interfaces = Vec::with_capacity(wanted.len());
     for want in wanted {
         let (vpc, prefix) = vpcs
@@ -37,10 +39,28 @@ pub async fn allocate_interfaces(
         let address = match kept {
             Some(has) => has.address,
             None => {
-                let owner = instance.to_string();
-                let gateway = gateway_of(prefix.prefix);
-                give_address(tx, prefix.prefix, gateway, want.address, AddressPool::Instance, &owner, now).await?
+                let usable = match vpc.virtualization {
+                    Virtualization::Etv => Usable::Hosts { without: gateway_of(prefix.prefix).into_iter().collect() },
+                    Virtualization::Fnn => Usable::LinkEnds,
+                };
+                give_address(tx, prefix.prefix, usable, want.address, AddressPool::Instance, &owner, now).await?
             }
+        };
+        let vrf_loopback = match (&site.routed, vpc.virtualization) {
+            (Some(routed), Virtualization::Fnn) => {
+                let shared = interfaces.iter().chain(present).find(|has: &&InstanceInterface| {
+                    has.vpc == vpc.id && has.dpu_position == want.dpu_position && has.vrf_loopback.is_some()
+                });
+                match shared.and_then(|has| has.vrf_loopback) {
+                    Some(loopback) => Some(loopback),
+                    None => {
+                        let (prefix, usable) = (routed.vrf_loopbacks, Usable::Hosts { without: Vec::new() });
+                        let pool = AddressPool::VrfLoopback;
+                        Some(give_address(tx, prefix, usable, None, pool, &owner, now).await?)
+                    }
+                }
+            }
+            _ => None,
         };
         interfaces.push(InstanceInterface {
             dpu_position: want.dpu_position,
@@ -48,6 +68,8 @@ pub async fn allocate_interfaces(
             vpc: vpc.id,
             prefix: prefix.id,
             address,
+            vrf_loopback,
+            anycast_prefixes: want.anycast_prefixes.clone(),
             internal_uuid: kept.map_or_else(Uuid::new_v4, |has| has.internal_uuid),
             device: want.device.clone(),
             device_instance: want.device_instance,

@@ -3,7 +3,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use proto::{common, forge};
 
-use super::{Isolation, SiteNetwork, addresses::gateway_with_length};
+use super::{Isolation, RouteTarget, RoutedVpcs, RoutingProfile, SiteNetwork, host_side};
 use crate::store::{Dpu, Host, Instance, InstanceInterface, PortFunction, Virtualization, Vpc};
 
 /// What one DPU's configuration is made from.
@@ -19,6 +19,8 @@ pub struct DesiredInput<'a> {
     pub loopback: IpAddr,
     /// Admin address of the host's interface behind the DPU.
     pub admin_address: IpAddr,
+    /// The DPU's AS number, in a site with routed VPCs.
+    pub asn: Option<u32>,
     /// The host's instance, if it has one.
     pub instance: Option<&'a Instance>,
     /// All VPCs.
@@ -46,7 +48,6 @@ pub fn desired_config(input: DesiredInput<'_>) -> forge::ManagedHostNetworkConfi
         managed_host_config_version: host.network_version.to_string(),
         use_admin_network: true,
         admin_interface: Some(admin_interface(&input)),
-        network_virtualization_type: Some(wire_virtualization(site.virtualization)),
         route_servers: texts(&site.route_servers),
         deny_prefixes: texts(&site.deny_prefixes),
         site_fabric_prefixes: texts(&site.site_fabric_prefixes),
@@ -62,6 +63,7 @@ pub fn desired_config(input: DesiredInput<'_>) -> forge::ManagedHostNetworkConfi
         datacenter_asn: site.datacenter_asn,
         ..Default::default()
     };
+    let mut virtualization = site.virtualization;
     if let Some((instance, interfaces)) = tenant {
         let vpc = interfaces.iter().find_map(|interface| input.vpcs.iter().find(|vpc| vpc.id == interface.vpc));
         response.use_admin_network = false;
@@ -71,8 +73,7 @@ pub fn desired_config(input: DesiredInput<'_>) -> forge::ManagedHostNetworkConfi
         response.instance_network_config_version = instance.network_version.to_string();
         response.instance_id = Some(instance.id.into());
         response.vpc_vni = vpc.map(|vpc| vpc.vni);
-        response.network_virtualization_type =
-            Some(wire_virtualization(vpc.map_or(site.virtualization, |vpc| vpc.virtualization)));
+        virtualization = vpc.map_or(virtualization, |vpc| vpc.virtualization);
         response.instance = Some(forge::Instance {
             id: Some(instance.id.into()),
             machine_id: Some((&instance.host).into()),
@@ -84,12 +85,29 @@ pub fn desired_config(input: DesiredInput<'_>) -> forge::ManagedHostNetworkConfi
             ..Default::default()
         });
     }
+    response.network_virtualization_type = Some(wire_virtualization(virtualization));
+    if let (Virtualization::Fnn, Some(routed)) = (virtualization, &site.routed) {
+        add_routing(&mut response, routed, input.asn);
+    }
     response
+}
+
+/// What a routed DPU needs beyond its interfaces.
+fn add_routing(response: &mut forge::ManagedHostNetworkConfigResponse, routed: &RoutedVpcs, asn: Option<u32>) {
+    response.asn = asn.unwrap_or(response.asn);
+    response.common_internal_route_target = routed.common_internal.map(wire_target);
+    response.additional_route_target_imports = routed.additional_imports.iter().copied().map(wire_target).collect();
+    response.tenant_host_asn = routed.tenant_host_asn;
+    response.site_global_vpc_vni = routed.site_global_vpc_vni;
+    response.bgp_leaf_session_password = routed.leaf_session_password.clone();
+    response.routing_profile = Some(wire_profile(&routed.profile));
 }
 
 fn admin_interface(input: &DesiredInput<'_>) -> forge::FlatInterfaceConfig {
     let DesiredInput { site, admin_address, .. } = input;
     let admin = &site.admin;
+    let routed = site.routed.as_ref().filter(|_| site.virtualization == Virtualization::Fnn);
+    let own = IpNet::from(*admin_address).to_string();
     forge::FlatInterfaceConfig {
         function_type: forge::InterfaceFunctionType::Physical as i32,
         vlan_id: admin.vlan.into(),
@@ -99,9 +117,12 @@ fn admin_interface(input: &DesiredInput<'_>) -> forge::FlatInterfaceConfig {
         prefix: admin.prefix.to_string(),
         fqdn: format!("{}.{}", host_label(&input.host.name, input.dpu.position), site.domain),
         booturl: site.boot_url.clone(),
-        interface_prefix: IpNet::from(*admin_address).to_string(),
+        vpc_prefixes: routed.iter().map(|_| own.clone()).collect(),
+        interface_prefix: own,
         vpc_vni: admin.vpc_vni,
         is_l2_segment: true,
+        svi_ip: routed.and(admin.svi).map(|svi| with_length(svi, admin.prefix)),
+        vpc_routing_profile: routed.map(|routed| wire_profile(&routed.profile)),
         mtu: site.mtu,
         ..Default::default()
     }
@@ -119,20 +140,27 @@ fn tenant_interface(
         PortFunction::Physical => (forge::InterfaceFunctionType::Physical, None),
         PortFunction::Virtual(id) => (forge::InterfaceFunctionType::Virtual, Some(id)),
     };
+    let side = host_side(vpc.virtualization, segment.prefix, interface.address);
+    let routed = input.site.routed.as_ref().filter(|_| vpc.virtualization == Virtualization::Fnn);
     Some(forge::FlatInterfaceConfig {
         function_type: function_type as i32,
         virtual_function_id,
         vlan_id: segment.vlan.into(),
         vni: segment.vni,
-        gateway: gateway_with_length(segment.prefix).unwrap_or_default(),
+        gateway: side.gateway.to_string(),
         ip: interface.address.to_string(),
-        prefix: segment.prefix.to_string(),
+        prefix: side.prefix.to_string(),
         fqdn: tenant_fqdn(input.site, instance, interface),
         booturl: input.site.boot_url.clone(),
-        interface_prefix: IpNet::from(interface.address).to_string(),
+        interface_prefix: side.host.to_string(),
         vpc_vni: vpc.vni,
+        tenant_vrf_loopback_ip: interface.vrf_loopback.map(|loopback| loopback.to_string()),
+        vpc_routing_profile: routed.map(|routed| wire_profile(&routed.profile)),
+        interface_routing_profile: interface.anycast_prefixes.as_ref().map(|prefixes| {
+            forge::FlatInterfaceRoutingProfile { allowed_anycast_prefixes: prefixes.iter().map(wire_entry).collect() }
+        }),
         vpc_prefixes: vpc.prefixes.iter().map(|prefix| prefix.prefix.to_string()).collect(),
-        is_l2_segment: true,
+        is_l2_segment: vpc.virtualization == Virtualization::Etv,
         mtu: input.site.mtu,
         internal_uuid: Some(common::Uuid { value: interface.internal_uuid.to_string() }),
         ..Default::default()
@@ -158,6 +186,26 @@ fn wire_virtualization(virtualization: Virtualization) -> i32 {
     match virtualization {
         Virtualization::Etv => forge::VpcVirtualizationType::EthernetVirtualizer as i32,
         Virtualization::Fnn => forge::VpcVirtualizationType::Fnn as i32,
+    }
+}
+
+fn wire_target(target: RouteTarget) -> common::RouteTarget {
+    common::RouteTarget { asn: target.asn, vni: target.vni }
+}
+
+fn wire_entry(prefix: &IpNet) -> forge::PrefixFilterPolicyEntry {
+    forge::PrefixFilterPolicyEntry { prefix: prefix.to_string() }
+}
+
+fn wire_profile(profile: &RoutingProfile) -> forge::RoutingProfile {
+    forge::RoutingProfile {
+        route_target_imports: profile.imports.iter().copied().map(wire_target).collect(),
+        route_targets_on_exports: profile.exports.iter().copied().map(wire_target).collect(),
+        leak_default_route_from_underlay: profile.leak_default_route,
+        leak_tenant_host_routes_to_underlay: profile.leak_host_routes,
+        tenant_leak_communities_accepted: profile.leak_communities,
+        accepted_leaks_from_underlay: profile.accepted_leaks.iter().map(wire_entry).collect(),
+        allowed_anycast_prefixes: profile.anycast_prefixes.iter().map(wire_entry).collect(),
     }
 }
 

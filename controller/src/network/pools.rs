@@ -1,6 +1,12 @@
 use std::ops::RangeInclusive;
 
-use crate::store::{NumberPool, StoreError, Tx};
+use proto::MachineId;
+
+use super::SiteNetwork;
+use crate::{
+    Moment,
+    store::{NumberPool, StoreError, Tx},
+};
 
 /// Why a pool gave nothing.
 #[derive(Debug, thiserror::Error)]
@@ -47,10 +53,25 @@ pub(super) async fn next_number(
         pool: match pool {
             NumberPool::Vni => "VNI",
             NumberPool::Vlan => "VLAN",
+            NumberPool::Asn => "AS number",
         },
         first: *range.start(),
         last: *range.end(),
     })
+}
+
+/// The AS number of a DPU, in a site with routed VPCs; given now if it has none.
+///
+/// # Errors
+/// If the pool is used up or the database fails.
+pub async fn give_asn(tx: &mut Tx, site: &SiteNetwork, dpu: &MachineId, now: Moment) -> Result<Option<u32>, PoolError> {
+    let Some(routed) = &site.routed else { return Ok(None) };
+    if let Some(asn) = tx.number_of(NumberPool::Asn, dpu.as_str()).await? {
+        return Ok(Some(asn));
+    }
+    let asn = next_number(tx, NumberPool::Asn, &routed.asns, &[]).await?;
+    tx.claim_number(NumberPool::Asn, asn, dpu.as_str(), now).await?;
+    Ok(Some(asn))
 }
 
 #[cfg(test)]
@@ -58,7 +79,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Moment, store::Store};
+    use crate::store::Store;
 
     #[test]
     fn the_lowest_free_number_is_next() {

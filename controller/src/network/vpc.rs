@@ -28,6 +28,9 @@ pub enum VpcError {
         /// What is wrong with it.
         fault: &'static str,
     },
+    /// The site cannot route VPCs.
+    #[error("VPC `{0}` cannot be routed: the site file gives no `fnn` settings")]
+    NotRouted(String),
     /// Instances have interfaces in it.
     #[error("VPC `{name}` is used by instance {instance}")]
     InUse {
@@ -58,6 +61,9 @@ pub async fn create_vpc(
     now: Moment,
 ) -> Result<Vpc, VpcError> {
     let others = tx.vpcs().await?;
+    if virtualization == Virtualization::Fnn && site.routed.is_none() {
+        return Err(VpcError::NotRouted(name.to_owned()));
+    }
     check_prefixes(site, &others, prefixes)?;
     let mut vnis = Vec::new();
     let mut vlans = Vec::new();
@@ -117,7 +123,8 @@ fn check_prefixes(site: &SiteNetwork, others: &[Vpc], prefixes: &[IpNet]) -> Res
         if prefix.hosts().take(2).count() < 2 {
             return refuse("it is too small for a gateway and a host");
         }
-        let taken = [(site.loopbacks, "the site's loopbacks"), (site.admin.prefix, "the admin segment")];
+        let mut taken = vec![(site.loopbacks, "the site's loopbacks"), (site.admin.prefix, "the admin segment")];
+        taken.extend(site.routed.iter().map(|routed| (routed.vrf_loopbacks, "the loopbacks within VPCs")));
         if let Some((_, with)) = taken.iter().find(|(other, _)| overlap(other, prefix)) {
             return Err(VpcError::Overlap { prefix: *prefix, with: (*with).to_owned() });
         }

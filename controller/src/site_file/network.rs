@@ -4,7 +4,7 @@ use ipnet::IpNet;
 
 use super::section::Section;
 use crate::{
-    network::{AdminSegment, Isolation, SiteNetwork},
+    network::{AdminSegment, Isolation, RoutedVpcs, RoutingProfile, SiteNetwork},
     store::Virtualization,
 };
 
@@ -44,6 +44,7 @@ pub(super) fn read(section: &Section<'_>) -> Option<SiteNetwork> {
         "boot_url",
         "domain",
         "mtu",
+        "fnn",
     ]);
     let asn = section.required("asn");
     let loopbacks = section.required("loopback_prefix").and_then(|prefix| whole(section, "loopback_prefix", prefix));
@@ -78,6 +79,15 @@ pub(super) fn read(section: &Section<'_>) -> Option<SiteNetwork> {
     let boot_url = section.value("boot_url");
     let domain = section.value("domain").unwrap_or_else(|| "site.internal".to_owned());
     let mtu = section.value("mtu");
+    let routed = section.section("fnn").and_then(|section| routed(&section));
+    if virtualization == Virtualization::Fnn {
+        if section.section("fnn").is_none() {
+            section.fault("virtualization", "fnn needs the settings of `fnn`");
+        }
+        if admin.as_ref().is_some_and(|admin| admin.svi.is_none() || admin.vni == 0 || admin.vpc_vni == 0) {
+            section.fault("admin", "needs vni, vpc_vni and svi if virtualization is fnn");
+        }
+    }
     Some(SiteNetwork {
         asn: asn?,
         datacenter_asn,
@@ -96,7 +106,61 @@ pub(super) fn read(section: &Section<'_>) -> Option<SiteNetwork> {
         boot_url,
         domain,
         mtu,
+        routed,
     })
+}
+
+fn routed(section: &Section<'_>) -> Option<RoutedVpcs> {
+    section.only(&[
+        "asn_pool",
+        "vrf_loopback_prefix",
+        "common_internal_route_target",
+        "additional_route_target_imports",
+        "tenant_host_asn",
+        "site_global_vpc_vni",
+        "leaf_session_password",
+        "routing_profile",
+    ]);
+    let asns = range(section, "asn_pool", u32::MAX);
+    let loopbacks = section.required("vrf_loopback_prefix");
+    let loopbacks = loopbacks.and_then(|prefix| whole(section, "vrf_loopback_prefix", prefix));
+    let common_internal = section.value("common_internal_route_target");
+    let additional_imports = section.list("additional_route_target_imports");
+    let tenant_host_asn = section.value("tenant_host_asn");
+    let site_global_vpc_vni = section.value("site_global_vpc_vni");
+    let leaf_session_password = section.secret("leaf_session_password");
+    let profile = section.section("routing_profile").map(|section| profile(&section)).unwrap_or_default();
+    Some(RoutedVpcs {
+        asns: asns?,
+        vrf_loopbacks: loopbacks?,
+        common_internal,
+        additional_imports,
+        tenant_host_asn,
+        site_global_vpc_vni,
+        leaf_session_password,
+        profile,
+    })
+}
+
+fn profile(section: &Section<'_>) -> RoutingProfile {
+    section.only(&[
+        "route_target_imports",
+        "route_targets_on_exports",
+        "leak_default_route_from_underlay",
+        "leak_tenant_host_routes_to_underlay",
+        "tenant_leak_communities_accepted",
+        "accepted_leaks_from_underlay",
+        "allowed_anycast_prefixes",
+    ]);
+    RoutingProfile {
+        imports: section.list("route_target_imports"),
+        exports: section.list("route_targets_on_exports"),
+        leak_default_route: section.value("leak_default_route_from_underlay").unwrap_or_default(),
+        leak_host_routes: section.value("leak_tenant_host_routes_to_underlay").unwrap_or_default(),
+        leak_communities: section.value("tenant_leak_communities_accepted").unwrap_or_default(),
+        accepted_leaks: section.list("accepted_leaks_from_underlay"),
+        anycast_prefixes: section.list("allowed_anycast_prefixes"),
+    }
 }
 
 fn admin(section: &Section<'_>) -> Option<AdminSegment> {
@@ -104,7 +168,7 @@ fn admin(section: &Section<'_>) -> Option<AdminSegment> {
         section.fault("admin", "is missing");
         return None;
     };
-    section.only(&["prefix", "gateway", "vlan", "vni", "vpc_vni"]);
+    section.only(&["prefix", "gateway", "vlan", "vni", "vpc_vni", "svi"]);
     let prefix = section.required("prefix").and_then(|prefix| whole(&section, "prefix", prefix));
     let gateway: Option<IpAddr> = section.value("gateway").or_else(|| prefix?.hosts().next());
     if let (Some(prefix), Some(gateway)) = (prefix, gateway)
@@ -116,12 +180,17 @@ fn admin(section: &Section<'_>) -> Option<AdminSegment> {
     if vlan.is_some_and(|vlan| !(1..=HIGHEST_VLAN).contains(&vlan.into())) {
         section.fault("vlan", format_args!("must be 1 to {HIGHEST_VLAN}"));
     }
+    let svi: Option<IpAddr> = section.value("svi");
+    if svi.is_some_and(|svi| prefix.is_some_and(|prefix: IpNet| !prefix.contains(&svi)) || Some(svi) == gateway) {
+        section.fault("svi", "must be an address of the prefix beside the gateway's");
+    }
     Some(AdminSegment {
         prefix: prefix?,
         gateway: gateway?,
         vlan: vlan?,
         vni: section.value("vni").unwrap_or_default(),
         vpc_vni: section.value("vpc_vni").unwrap_or_default(),
+        svi,
     })
 }
 

@@ -29,6 +29,8 @@ pub enum AddressPool {
     Admin,
     /// An interface of an instance.
     Instance,
+    /// Loopback of a DPU within the routing table of an instance's VPC.
+    VrfLoopback,
 }
 
 impl fmt::Display for AddressPool {
@@ -37,6 +39,7 @@ impl fmt::Display for AddressPool {
             Self::Loopback => "loopback",
             Self::Admin => "admin",
             Self::Instance => "instance",
+            Self::VrfLoopback => "vrf_loopback",
         })
     }
 }
@@ -49,6 +52,7 @@ impl FromStr for AddressPool {
             "loopback" => Ok(Self::Loopback),
             "admin" => Ok(Self::Admin),
             "instance" => Ok(Self::Instance),
+            "vrf_loopback" => Ok(Self::VrfLoopback),
             _ => Err(format!("unknown address pool `{text}`")),
         }
     }
@@ -112,14 +116,13 @@ impl Tx {
         Ok(())
     }
 
-    /// Takes all addresses of one pool back from an owner.
+    /// Takes all addresses back from an owner. Whoever calls knows that no DPU uses them any more.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn release_addresses(&mut self, pool: AddressPool, owner: &str) -> Result<()> {
-        sqlx::query("DELETE FROM addresses WHERE owner = $1 AND pool = $2")
+    pub async fn release_addresses(&mut self, owner: &str) -> Result<()> {
+        sqlx::query("DELETE FROM addresses WHERE owner = $1")
             .bind(owner)
-            .bind(pool.to_string())
             .execute(&mut *self.inner)
             .await
             .map_err(failed("releasing addresses"))?;

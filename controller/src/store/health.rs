@@ -108,13 +108,15 @@ impl Tx {
                 .map_err(failed("replacing a health report"))?;
         }
         sqlx::query(
-            "INSERT INTO health_reports (machine_id, source, mode, report) VALUES ($1, $2, $3, $4) \
-             ON CONFLICT (machine_id, source) DO UPDATE SET mode = excluded.mode, report = excluded.report",
+            "INSERT INTO health_reports (machine_id, source, mode, report, alerts) VALUES ($1, $2, $3, $4, $5) \
+             ON CONFLICT (machine_id, source) DO UPDATE SET mode = excluded.mode, report = excluded.report, \
+             alerts = excluded.alerts",
         )
         .bind(machine.as_str())
         .bind(&report.report.source)
         .bind(report.mode.to_string())
         .bind(to_json("report", &report.report)?)
+        .bind(i64::try_from(report.report.alerts.len()).unwrap_or(i64::MAX))
         .execute(&mut *self.inner)
         .await
         .map_err(failed("storing a health report"))?;

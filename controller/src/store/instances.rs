@@ -1,10 +1,11 @@
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use proto::{ConfigVersion, MachineId, forge};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AddressPool, Result, StoreError, Tx,
+    Result, StoreError, Tx,
     error::{failed, is_taken},
     row::{Row, micros, to_json},
 };
@@ -52,14 +53,28 @@ pub struct InstanceInterface {
     pub vpc: VpcId,
     /// Prefix its address is from.
     pub prefix: VpcPrefixId,
-    /// Its address.
+    /// Its address. A routed interface has it on a link of two addresses with the DPU.
     pub address: IpAddr,
+    /// The DPU's loopback in the VPC's routing table, for a routed interface.
+    #[serde(default)]
+    pub vrf_loopback: Option<IpAddr>,
+    /// What the host may announce on a routed interface, if not all that the VPC may.
+    #[serde(default)]
+    pub anycast_prefixes: Option<Vec<IpNet>>,
     /// Id that the DPU echoes in its reports.
     pub internal_uuid: uuid::Uuid,
     /// Device name in the tenant's config, if that named one.
     pub device: Option<String>,
     /// Device number in the tenant's config.
     pub device_instance: u32,
+}
+
+impl InstanceInterface {
+    /// Whether the interface needs the address.
+    #[must_use]
+    pub fn uses(&self, address: IpAddr) -> bool {
+        self.address == address || self.vrf_loopback == Some(address)
+    }
 }
 
 /// Port of a DPU that an instance gets.
@@ -241,7 +256,7 @@ impl Tx {
         let owner = id.to_string();
         let mut released = Vec::new();
         for held in self.addresses_of(&owner).await? {
-            if !instance.interfaces.iter().any(|interface| interface.address == held.address) {
+            if !instance.interfaces.iter().any(|interface| interface.uses(held.address)) {
                 self.release_address(held.address, &owner).await?;
                 released.push(held.address);
             }
@@ -256,7 +271,12 @@ impl Tx {
     /// # Errors
     /// [`StoreError::Missing`] if there is none.
     pub async fn release_instance(&mut self, id: InstanceId) -> Result<()> {
-        self.release_addresses(AddressPool::Instance, &id.to_string()).await?;
+        self.release_addresses(&id.to_string()).await?;
+        self.remove_instance(id).await
+    }
+
+    /// Removes an instance that keeps its addresses: no DPU has said that it let go of them.
+    pub(super) async fn remove_instance(&mut self, id: InstanceId) -> Result<()> {
         let done = sqlx::query("DELETE FROM instances WHERE id = $1")
             .bind(id.to_string())
             .execute(&mut *self.inner)

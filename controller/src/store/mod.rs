@@ -6,9 +6,11 @@
 
 mod actions;
 mod addresses;
+mod dpus;
 mod error;
 mod events;
 mod findings;
+mod forget;
 mod health;
 mod hosts;
 mod instances;
@@ -20,17 +22,19 @@ mod pool_numbers;
 mod record;
 mod requests;
 mod row;
+mod tally;
 mod vpcs;
 
 use sqlx::{Any, Transaction};
 
 pub use actions::{Action, ActionStatus};
 pub use addresses::{Address, AddressPool};
+pub use dpus::{Dpu, NewDpu};
 pub use error::StoreError;
 pub use events::Event;
 pub use findings::Finding;
 pub use health::{AppliedReport, ApplyMode, HealthAlert, HealthReport, HealthSuccess};
-pub use hosts::{Added, Bmc, Dpu, Host, NewDpu, NewHost, Quarantine};
+pub use hosts::{Added, Bmc, Host, NewHost, Quarantine};
 pub use instances::{Instance, InstanceInterface, NetworkUpdate, PortFunction, UpdateStage};
 pub use life::{DpuLife, FailureRecord, Life, Outcome, OutcomeKind, Transition, TransitionRecord};
 pub use observations::{Observation, ObservationDetails};
@@ -39,6 +43,7 @@ pub use packs::{PackFile, PackUse, StoredPack};
 pub use pool_numbers::NumberPool;
 pub use record::HostRecord;
 pub use requests::Request;
+pub use tally::Tally;
 pub use vpcs::{Virtualization, Vpc, VpcPrefix};
 
 use error::failed;

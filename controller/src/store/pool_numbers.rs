@@ -8,6 +8,8 @@ pub enum NumberPool {
     Vni,
     /// VLAN ids of layer-2 segments.
     Vlan,
+    /// AS numbers of DPUs of a site with routed VPCs.
+    Asn,
 }
 
 impl NumberPool {
@@ -15,6 +17,7 @@ impl NumberPool {
         match self {
             Self::Vni => "vni",
             Self::Vlan => "vlan",
+            Self::Asn => "asn",
         }
     }
 }

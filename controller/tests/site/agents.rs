@@ -65,7 +65,7 @@ async fn only_an_unknown_dpu_hears_not_found(database: &Database) {
 async fn a_known_dpu_without_a_loopback_is_not_ready_but_known(database: &Database) {
     let site = TestSite::start(&database.url).await;
     let mut tx = site.store.write().await.unwrap();
-    tx.release_addresses(controller::store::AddressPool::Loopback, dpu(1, 0).as_str()).await.unwrap();
+    tx.release_address("10.180.62.1".parse().unwrap(), dpu(1, 0).as_str()).await.unwrap();
     tx.commit().await.unwrap();
     let status = site.config(&dpu(1, 0)).await.unwrap_err();
     assert_eq!(status.code(), Code::FailedPrecondition);

@@ -10,3 +10,4 @@ mod examples;
 mod instances;
 mod site_file;
 mod store;
+mod vpcs;

@@ -68,6 +68,29 @@ network:
 }
 
 #[test]
+fn a_routed_site_names_all_that_routing_needs() {
+    let network = "network:\n  asn: 1\n  loopback_prefix: 10.0.0.0/24\n  admin: {prefix: 10.1.0.0/24, vlan: 20, svi: 10.1.0.1}\n  \
+                   vni_pool: {first: 1, last: 9}\n  vlan_pool: {first: 30, last: 39}\n  virtualization: fnn\n";
+    assert_eq!(
+        faults(network),
+        [
+            "site.yaml:4: network.admin.svi: must be an address of the prefix beside the gateway's",
+            "site.yaml:4: network.admin: needs vni, vpc_vni and svi if virtualization is fnn",
+            "site.yaml:7: network.virtualization: fnn needs the settings of `fnn`",
+        ]
+    );
+    let fnn = "  fnn:\n    asn_pool: {first: 0, last: 9}\n    common_internal_route_target: '7'\n";
+    let found = faults(&format!("{network}{fnn}"));
+    for fault in [
+        "site.yaml:9: network.fnn.asn_pool: 0-9 is no range within 1-4294967295",
+        "site.yaml:9: network.fnn.vrf_loopback_prefix: is missing",
+        "site.yaml:10: network.fnn.common_internal_route_target: `7`: expected ASN:VNI",
+    ] {
+        assert!(found.iter().any(|line| line == fault), "{found:#?}");
+    }
+}
+
+#[test]
 fn text_that_is_no_site_file_is_refused() {
     for (text, fault) in [
         ("- a", "site.yaml:1: a site file is a mapping of `network` and `hosts`"),

@@ -10,6 +10,8 @@ on_each_database! {
     what_is_not_committed_never_happened,
     a_restart_keeps_everything,
     a_machine_has_one_replace_report_and_one_report_a_source,
+    what_a_forgotten_dpu_had_is_held_and_comes_back_with_it,
+    everything_is_counted,
     two_tasks_count_to_400_together,
     a_database_locked_by_another_process_is_waited_for,
     extreme_values_come_back_as_they_were,
@@ -17,9 +19,9 @@ on_each_database! {
 
 use std::time::Duration;
 
-use crate::support::{Database, TestSite, dpu, host};
+use crate::support::{Database, TestSite, dpu, host, site_text};
 use controller::{
-    InstanceId, Moment,
+    InstanceId, Moment, SiteFile, add_hosts, check_hosts,
     store::{
         Address, AddressPool, AppliedReport, ApplyMode, Event, Finding, HealthReport, NumberPool, OutcomeKind, Store,
         StoreError, Transition,
@@ -160,6 +162,51 @@ async fn a_machine_has_one_replace_report_and_one_report_a_source(database: &Dat
         tx.health_reports(&dpu(1, 0)).await.unwrap(),
         [report("a", ApplyMode::Replace), report("d", ApplyMode::Merge)]
     );
+}
+
+async fn what_a_forgotten_dpu_had_is_held_and_comes_back_with_it(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let before = Moment::now();
+    let mut tx = site.store.write().await.unwrap();
+    let had = tx.addresses_of(dpu(1, 0).as_str()).await.unwrap();
+    assert_eq!(had.len(), 2);
+    tx.forget_dpu(&dpu(1, 0)).await.unwrap();
+    tx.release_forgotten(before).await.unwrap();
+    let loopback = had.iter().find(|held| held.pool == AddressPool::Loopback).unwrap();
+    let twin = Address { owner: "someone".into(), ..loopback.clone() };
+    assert!(matches!(tx.claim_address(&twin).await, Err(StoreError::Taken { .. })), "it may still be in use");
+    tx.commit().await.unwrap();
+
+    let file = SiteFile::parse("site.yaml", &site_text(2)).unwrap();
+    let hosts = check_hosts(&file.hosts, &"Ready".into()).unwrap();
+    add_hosts(&site.store, Some(&site.network), &hosts, Moment::now()).await.unwrap();
+    let mut tx = site.store.write().await.unwrap();
+    assert_eq!(tx.addresses_of(dpu(1, 0).as_str()).await.unwrap(), had);
+    tx.release_forgotten(Moment::from_micros(u64::MAX)).await.unwrap();
+    assert_eq!(tx.addresses_of(dpu(1, 0).as_str()).await.unwrap(), had, "it is known again");
+
+    tx.forget_host(&host(1)).await.unwrap();
+    tx.release_forgotten(Moment::from_micros(u64::MAX)).await.unwrap();
+    tx.claim_address(&twin).await.unwrap();
+}
+
+async fn everything_is_counted(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    site.acknowledge(&dpu(1, 0)).await;
+    let mut sick = crate::support::acknowledgement(&dpu(2, 0), &site.config(&dpu(2, 0)).await.unwrap());
+    sick.dpu_health.as_mut().unwrap().alerts = vec![crate::support::alert("BgpStats", "p0", &[])];
+    site.report(sick).await.unwrap();
+    site.put_in_state(&host(2), "Assigned/Ready").await;
+    let mut tx = site.store.write().await.unwrap();
+    let mut life = tx.life(&host(1)).await.unwrap();
+    life.outcome.kind = OutcomeKind::Wait;
+    tx.store_stay(&host(1), &life).await.unwrap();
+    let tally = tx.tally(Moment::default()).await.unwrap();
+    assert_eq!(tally.hosts_by_state, [("Assigned/Ready".into(), 1), ("Ready".into(), 1)].into());
+    assert_eq!((tally.waiting, tally.failing, tally.instances), (1, 0, 0));
+    assert_eq!((tally.dpus, tally.dpus_heard, tally.dpus_alerting), (4, 2, 1));
+    assert_eq!(tally.addresses_by_pool, [("admin".into(), 4), ("loopback".into(), 4)].into());
+    assert_eq!(tx.tally(Moment::from_micros(i64::MAX as u64)).await.unwrap().dpus_heard, 0);
 }
 
 /// Readers that become writers must neither fail on each other's locks nor lose an update.

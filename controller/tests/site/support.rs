@@ -93,6 +93,13 @@ network:
   route_servers: [10.180.61.5]
   site_fabric_prefixes: [10.180.0.0/16]
   domain: site.example
+  fnn:
+    asn_pool: {first: 4200000000, last: 4200000099}
+    vrf_loopback_prefix: 10.180.63.0/24
+    common_internal_route_target: 65001:200
+    tenant_host_asn: 65100
+    leaf_session_password: leaf-secret
+    routing_profile: {leak_default_route_from_underlay: true, allowed_anycast_prefixes: [203.0.113.0/24]}
 hosts:
 "
     .to_owned();
@@ -127,11 +134,14 @@ impl TestSite {
     }
 
     pub(crate) async fn vpc(&self, name: &str, prefixes: &[&str]) -> Vpc {
+        self.vpc_of(Virtualization::Etv, name, prefixes).await
+    }
+
+    pub(crate) async fn vpc_of(&self, virtualization: Virtualization, name: &str, prefixes: &[&str]) -> Vpc {
         let prefixes: Vec<_> = prefixes.iter().map(|prefix| prefix.parse().unwrap()).collect();
         let mut tx = self.store.write().await.unwrap();
-        let vpc = create_vpc(&mut tx, &self.network, name, TENANT, Virtualization::Etv, &prefixes, Moment::now())
-            .await
-            .unwrap();
+        let vpc =
+            create_vpc(&mut tx, &self.network, name, TENANT, virtualization, &prefixes, Moment::now()).await.unwrap();
         tx.commit().await.unwrap();
         vpc
     }

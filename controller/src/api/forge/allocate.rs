@@ -32,7 +32,7 @@ impl ForgeService {
         };
         let instance_type_id =
             request.instance_type_id.as_deref().map(|text| name("instance_type_id", text)).transpose()?;
-        self.site()?;
+        let site = self.site()?;
         let now = Moment::now();
         let mut tx = self.store.write().await.map_err(from_store)?;
         if tx.host(&host).await.map_err(from_store)?.is_none() {
@@ -47,7 +47,8 @@ impl ForgeService {
         }
         let vpcs = tx.vpcs().await.map_err(from_store)?;
         let wanted = wanted_interfaces(network, &vpcs, &tenant, record.dpus.len()).map_err(|all| from_faults(&all))?;
-        let interfaces = allocate_interfaces(&mut tx, &vpcs, id, &wanted, &[], now).await.map_err(from_address)?;
+        let interfaces =
+            allocate_interfaces(&mut tx, site, &vpcs, id, &wanted, &[], now).await.map_err(from_address)?;
         let instance = Instance {
             id,
             host: host.clone(),

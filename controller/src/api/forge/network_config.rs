@@ -4,7 +4,7 @@ use tonic::Status;
 use super::{ForgeService, answer::from_store, fields::dpu_id};
 use crate::{
     network::{DesiredInput, desired_config},
-    store::AddressPool,
+    store::{AddressPool, NumberPool},
 };
 
 impl ForgeService {
@@ -20,6 +20,10 @@ impl ForgeService {
         let held = |pool| addresses.iter().find(|held| held.pool == pool).map(|held| held.address);
         let loopback = held(AddressPool::Loopback).ok_or_else(|| lacks(&id, "loopback"))?;
         let admin_address = held(AddressPool::Admin).ok_or_else(|| lacks(&id, "admin"))?;
+        let asn = tx.number_of(NumberPool::Asn, id.as_str()).await.map_err(from_store)?;
+        if site.routed.is_some() && asn.is_none() {
+            return Err(Status::failed_precondition(format!("DPU {id} is known but has no AS number yet")));
+        }
         let host = tx.host(&dpu.host).await.map_err(from_store)?.ok_or_else(|| lacks(&id, "host with an"))?;
         let instance = tx.instance_on(&host.id).await.map_err(from_store)?;
         let vpcs = if instance.is_some() { tx.vpcs().await.map_err(from_store)? } else { Vec::new() };
@@ -29,6 +33,7 @@ impl ForgeService {
             dpu: &dpu,
             loopback,
             admin_address,
+            asn,
             instance: instance.as_ref(),
             vpcs: &vpcs,
         }))

@@ -24,6 +24,7 @@ impl ForgeService {
         let tenant = check_config(&config)?;
         let network = config.network.as_ref().ok_or_else(|| invalid("config.network", "is missing"))?;
         let metadata = request.metadata.map(check_metadata).transpose()?;
+        let site = self.site()?;
         let now = Moment::now();
         let mut tx = self.store.write().await.map_err(from_store)?;
         let mut instance = tx
@@ -50,7 +51,7 @@ impl ForgeService {
             let wanted = wanted_interfaces(network, &vpcs, &tenant, dpus).map_err(|all| from_faults(&all))?;
             let present = &instance.interfaces;
             let interfaces =
-                allocate_interfaces(&mut tx, &vpcs, id, &wanted, present, now).await.map_err(from_address)?;
+                allocate_interfaces(&mut tx, site, &vpcs, id, &wanted, present, now).await.map_err(from_address)?;
             if interfaces != instance.interfaces {
                 instance.network_update =
                     Some(NetworkUpdate { stage: UpdateStage::Requested, interfaces, requested_at: now });

@@ -3,7 +3,7 @@ use proto::forge;
 use super::tenant_state::{TenantFacts, tenant_state};
 use crate::{
     Judge,
-    network::gateway_with_length,
+    network::host_side,
     store::{HostRecord, Instance, InstanceInterface, PortFunction, Vpc},
 };
 
@@ -89,8 +89,11 @@ fn interface_status(
         let mut all = seen.details.interfaces.iter();
         all.find(|observed| observed.internal_uuid.as_ref().is_some_and(|id| id.value == uuid))
     });
-    let segment = vpcs.iter().flat_map(|vpc| &vpc.prefixes).find(|prefix| prefix.id == interface.prefix);
-    let shown = segment.filter(|_| seen.is_some());
+    let place = vpcs.iter().find_map(|vpc| {
+        let segment = vpc.prefixes.iter().find(|prefix| prefix.id == interface.prefix)?;
+        Some(host_side(vpc.virtualization, segment.prefix, interface.address))
+    });
+    let shown = place.filter(|_| seen.is_some());
     forge::InstanceInterfaceStatus {
         virtual_function_id: match interface.function {
             PortFunction::Physical => None,
@@ -98,8 +101,8 @@ fn interface_status(
         },
         mac_address: observed.and_then(|observed| observed.mac_address.clone()),
         addresses: shown.iter().map(|_| interface.address.to_string()).collect(),
-        gateways: shown.iter().filter_map(|segment| gateway_with_length(segment.prefix)).collect(),
-        prefixes: shown.iter().map(|segment| segment.prefix.to_string()).collect(),
+        gateways: shown.iter().map(|side| side.gateway.to_string()).collect(),
+        prefixes: shown.iter().map(|side| side.prefix.to_string()).collect(),
         device: interface.device.clone(),
         device_instance: interface.device_instance,
     }

@@ -1,0 +1,105 @@
+use proto::MachineId;
+
+use super::{Result, StoreError, Tx, error::failed, row::micros};
+use crate::Moment;
+
+/// What is kept of a machine, beside the rows that go with its own.
+const OF_A_MACHINE: [&str; 3] = [
+    "DELETE FROM health_reports WHERE machine_id = $1",
+    "DELETE FROM events WHERE machine_id = $1",
+    "DELETE FROM findings WHERE machine_id = $1",
+];
+const OF_A_HOST: [&str; 4] = [
+    "DELETE FROM requests WHERE host_id = $1",
+    "DELETE FROM actions WHERE host_id = $1",
+    "DELETE FROM history WHERE host_id = $1",
+    "DELETE FROM instances WHERE host_id = $1",
+];
+
+impl Tx {
+    /// Forgets a DPU with its reports. It may be cut off and still use its addresses, so nobody else gets them until
+    /// [`Tx::release_forgotten`] does; if the DPU comes back, it has them as before.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] if it is not known.
+    pub async fn forget_dpu(&mut self, id: &MachineId) -> Result<()> {
+        self.hold_of(id.as_str()).await?;
+        self.run_all(&OF_A_MACHINE, id).await?;
+        let gone = self.run_all(&["DELETE FROM dpus WHERE id = $1"], id).await?;
+        if gone == 0 { Err(StoreError::missing("DPU", id)) } else { Ok(()) }
+    }
+
+    /// Forgets a host with its DPUs, its instance, its reports and its history. All their addresses stay held for a
+    /// while, as for [`Tx::forget_dpu`].
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] if it is not known.
+    pub async fn forget_host(&mut self, id: &MachineId) -> Result<()> {
+        if let Some(instance) = self.instance_on(id).await? {
+            self.hold_of(&instance.id.to_string()).await?;
+        }
+        for dpu in self.dpus_of(id).await? {
+            self.forget_dpu(&dpu.id).await?;
+        }
+        self.hold_of(id.as_str()).await?;
+        self.run_all(&OF_A_MACHINE, id).await?;
+        self.run_all(&OF_A_HOST, id).await?;
+        let gone = self.run_all(&["DELETE FROM hosts WHERE id = $1"], id).await?;
+        if gone == 0 { Err(StoreError::missing("host", id)) } else { Ok(()) }
+    }
+
+    /// Gives back the addresses and numbers of all that was forgotten before `moment`.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn release_forgotten(&mut self, moment: Moment) -> Result<()> {
+        for statement in
+            ["DELETE FROM addresses WHERE forgotten_at < $1", "DELETE FROM pool_numbers WHERE forgotten_at < $1"]
+        {
+            sqlx::query(statement)
+                .bind(micros(moment))
+                .execute(&mut *self.inner)
+                .await
+                .map_err(failed("releasing what was forgotten"))?;
+        }
+        Ok(())
+    }
+
+    async fn hold_of(&mut self, owner: &str) -> Result<()> {
+        for statement in [
+            "UPDATE addresses SET forgotten_at = $1 WHERE owner = $2",
+            "UPDATE pool_numbers SET forgotten_at = $1 WHERE owner = $2",
+        ] {
+            sqlx::query(statement)
+                .bind(micros(Moment::now()))
+                .bind(owner)
+                .execute(&mut *self.inner)
+                .await
+                .map_err(failed("holding what a machine had"))?;
+        }
+        Ok(())
+    }
+
+    /// What a machine that comes back had, it has again.
+    pub(super) async fn remember(&mut self, owner: &MachineId) -> Result<()> {
+        let statements = [
+            "UPDATE addresses SET forgotten_at = NULL WHERE owner = $1",
+            "UPDATE pool_numbers SET forgotten_at = NULL WHERE owner = $1",
+        ];
+        self.run_all(&statements, owner).await.map(drop)
+    }
+
+    /// Rows that the last statement changed.
+    async fn run_all(&mut self, statements: &[&'static str], id: &MachineId) -> Result<u64> {
+        let mut changed = 0;
+        for &statement in statements {
+            let done = sqlx::query(statement)
+                .bind(id.as_str())
+                .execute(&mut *self.inner)
+                .await
+                .map_err(failed("forgetting a machine"))?;
+            changed = done.rows_affected();
+        }
+        Ok(changed)
+    }
+}

@@ -1,0 +1,77 @@
+use std::collections::BTreeMap;
+
+use super::{
+    Outcome, OutcomeKind, Result, Tx,
+    error::failed,
+    row::{Row, micros},
+};
+use crate::Moment;
+
+/// How many of everything a site has.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Hosts by state.
+    pub hosts_by_state: BTreeMap<String, u64>,
+    /// Hosts whose last decision was to wait.
+    pub waiting: u64,
+    /// Hosts whose last decision was an error.
+    pub failing: u64,
+    /// DPUs.
+    pub dpus: u64,
+    /// DPUs that reported since the moment asked for.
+    pub dpus_heard: u64,
+    /// DPUs with an alert.
+    pub dpus_alerting: u64,
+    /// Instances.
+    pub instances: u64,
+    /// Addresses held, by what they are for.
+    pub addresses_by_pool: BTreeMap<String, u64>,
+}
+
+impl Tx {
+    /// Counts everything, in a handful of statements however large the site is.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn tally(&mut self, heard_since: Moment) -> Result<Tally> {
+        let doing = failed("counting");
+        let mut tally = Tally::default();
+        let hosts = sqlx::query("SELECT state, outcome, COUNT(*) AS hosts FROM hosts GROUP BY state, outcome")
+            .fetch_all(&mut *self.inner)
+            .await
+            .map_err(&doing)?;
+        for row in &hosts {
+            let row = Row(row);
+            let hosts: u64 = row.number("hosts")?;
+            *tally.hosts_by_state.entry(row.text("state")?).or_default() += hosts;
+            match row.json::<Outcome>("outcome")?.kind {
+                OutcomeKind::Wait => tally.waiting += hosts,
+                OutcomeKind::Error => tally.failing += hosts,
+                OutcomeKind::None | OutcomeKind::Go => {}
+            }
+        }
+        let rows = sqlx::query("SELECT pool, COUNT(*) AS held FROM addresses GROUP BY pool")
+            .fetch_all(&mut *self.inner)
+            .await
+            .map_err(&doing)?;
+        for row in &rows {
+            tally.addresses_by_pool.insert(Row(row).text("pool")?, Row(row).number("held")?);
+        }
+        let row = sqlx::query(
+            "SELECT (SELECT COUNT(*) FROM dpus) AS dpus, (SELECT COUNT(*) FROM instances) AS instances, \
+             (SELECT COUNT(*) FROM observations WHERE observed_at > $1) AS heard, \
+             (SELECT COUNT(DISTINCT machine_id) FROM health_reports WHERE alerts > 0 \
+             AND machine_id IN (SELECT id FROM dpus)) AS alerting",
+        )
+        .bind(micros(heard_since))
+        .fetch_one(&mut *self.inner)
+        .await
+        .map_err(&doing)?;
+        let row = Row(&row);
+        tally.dpus = row.number("dpus")?;
+        tally.instances = row.number("instances")?;
+        tally.dpus_heard = row.number("heard")?;
+        tally.dpus_alerting = row.number("alerting")?;
+        Ok(tally)
+    }
+}

@@ -1,0 +1,148 @@
+//! VPCs: their numbers and prefixes, and what routed ones give their DPUs.
+
+use controller::{
+    InstanceId, Moment,
+    network::create_vpc,
+    store::{AddressPool, Virtualization},
+};
+use proto::forge::{self, forge_server::Forge};
+use tonic::{Code, Request};
+
+use crate::support::{Database, TENANT, TestSite, allocation, dpu, host, instance_config, interface};
+
+on_each_database! {
+    a_vpc_gets_numbers_that_no_other_has,
+    prefixes_that_overlap_or_are_malformed_are_refused,
+    a_routed_interface_is_a_link_of_its_own,
+    bridged_and_routed_vpcs_do_not_share_a_dpu,
+    a_live_update_lets_go_of_a_loopback_that_no_interface_needs,
+}
+
+async fn a_vpc_gets_numbers_that_no_other_has(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let one = site.vpc("one", &["192.0.2.0/25", "192.0.2.128/25"]).await;
+    let other = site.vpc("other", &["198.51.100.0/24"]).await;
+    let mut vnis: Vec<u32> = [&one, &other]
+        .into_iter()
+        .flat_map(|vpc| vpc.prefixes.iter().map(|prefix| prefix.vni).chain([vpc.vni]))
+        .collect();
+    vnis.sort_unstable();
+    assert_eq!(vnis, [10000, 10001, 10002, 10003, 10004]);
+    let vlans: Vec<u16> = one.prefixes.iter().chain(&other.prefixes).map(|prefix| prefix.vlan).collect();
+    assert_eq!(vlans, [100, 101, 102]);
+    let mut tx = site.store.write().await.unwrap();
+    assert_eq!(tx.vpcs().await.unwrap(), [one.clone(), other]);
+    tx.remove_vpc(&one).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(site.vpc("again", &["192.0.2.0/24"]).await.vni, 10000, "numbers of a VPC that is gone are free");
+}
+
+async fn prefixes_that_overlap_or_are_malformed_are_refused(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    site.vpc("blue", &["192.0.2.0/24"]).await;
+    for (name, prefixes, refusal) in [
+        ("red", vec!["192.0.2.128/25"], "prefix 192.0.2.128/25 overlaps with prefix 192.0.2.0/24 of VPC `blue`"),
+        ("red", vec!["192.0.0.0/16"], "prefix 192.0.0.0/16 overlaps with prefix 192.0.2.0/24 of VPC `blue`"),
+        ("red", vec!["10.180.62.0/25"], "prefix 10.180.62.0/25 overlaps with the site's loopbacks"),
+        ("red", vec!["10.180.60.0/25"], "prefix 10.180.60.0/25 overlaps with the admin segment"),
+        ("red", vec!["10.180.63.0/25"], "prefix 10.180.63.0/25 overlaps with the loopbacks within VPCs"),
+        (
+            "red",
+            vec!["198.51.100.0/24", "198.51.100.0/25"],
+            "prefix 198.51.100.0/25 overlaps with prefix 198.51.100.0/24 of the same VPC",
+        ),
+        ("red", vec!["198.51.100.1/24"], "prefix 198.51.100.1/24: bits are set beyond the prefix length"),
+        ("red", vec!["198.51.100.1/32"], "prefix 198.51.100.1/32: it is too small for a gateway and a host"),
+        ("red", vec!["2001:db8::/64"], "prefix 2001:db8::/64: only IPv4 prefixes make segments"),
+        ("blue", vec!["198.51.100.0/24"], "VPC name `blue` is already taken"),
+    ] {
+        let prefixes: Vec<_> = prefixes.iter().map(|prefix| prefix.parse().unwrap()).collect();
+        let mut tx = site.store.write().await.unwrap();
+        let (etv, now) = (Virtualization::Etv, Moment::now());
+        let error = create_vpc(&mut tx, &site.network, name, TENANT, etv, &prefixes, now).await.unwrap_err();
+        assert_eq!(error.to_string(), refusal);
+    }
+    let mut tx = site.store.read().await.unwrap();
+    assert_eq!(tx.vpcs().await.unwrap().len(), 1);
+}
+
+async fn a_routed_interface_is_a_link_of_its_own(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let vpc = site.vpc_of(Virtualization::Fnn, "green", &["192.0.2.0/24"]).await;
+    site.acknowledge_all(1).await;
+    let mut port = interface(&vpc.prefixes[0]);
+    port.routing_profile = Some(forge::InstanceInterfaceRoutingProfile {
+        allowed_anycast_prefixes: vec![forge::PrefixFilterPolicyEntry { prefix: "203.0.113.7/32".into() }],
+    });
+    site.allocate(allocation(1, vec![port])).await.unwrap();
+    let admin = site.config(&dpu(1, 0)).await.unwrap();
+    assert_eq!((admin.asn, admin.network_virtualization_type, admin.routing_profile), (65001, Some(0), None));
+
+    site.use_admin_network(&host(1), false).await;
+    let config = site.config(&dpu(1, 0)).await.unwrap();
+    assert_eq!((config.asn, config.network_virtualization_type), (4_200_000_000, Some(5)));
+    assert_eq!(config.tenant_host_asn, Some(65100));
+    assert_eq!(config.bgp_leaf_session_password.as_deref(), Some("leaf-secret"));
+    assert_eq!(config.common_internal_route_target.map(|target| (target.asn, target.vni)), Some((65001, 200)));
+    let [port] = &config.tenant_interfaces[..] else { panic!("{:?}", config.tenant_interfaces) };
+    assert_eq!(
+        (port.gateway.as_str(), port.ip.as_str(), port.prefix.as_str(), port.interface_prefix.as_str()),
+        ("192.0.2.0/31", "192.0.2.1", "192.0.2.0/31", "192.0.2.0/31")
+    );
+    assert_eq!((port.is_l2_segment, port.tenant_vrf_loopback_ip.as_deref()), (false, Some("10.180.63.1")));
+    assert!(port.vpc_routing_profile.as_ref().unwrap().leak_default_route_from_underlay);
+    let own = port.interface_routing_profile.as_ref().unwrap();
+    assert_eq!(own.allowed_anycast_prefixes[0].prefix, "203.0.113.7/32");
+    let other = site.config(&dpu(1, 1)).await.unwrap();
+    assert_eq!((other.asn, other.network_virtualization_type), (65001, Some(0)), "on the site's own admin network");
+}
+
+async fn bridged_and_routed_vpcs_do_not_share_a_dpu(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let bridged = site.vpc("blue", &["198.51.100.0/24"]).await;
+    let routed = site.vpc_of(Virtualization::Fnn, "green", &["192.0.2.0/24"]).await;
+    site.acknowledge_all(1).await;
+    let on = |prefix, place| forge::InstanceInterfaceConfig {
+        device: Some("BlueField".into()),
+        device_instance: place,
+        ..interface(prefix)
+    };
+    let virtual_one =
+        forge::InstanceInterfaceConfig { function_type: 1, virtual_function_id: Some(0), ..on(&routed.prefixes[0], 0) };
+    let mixed = vec![on(&bridged.prefixes[0], 0), virtual_one];
+    let refusal = site.allocate(allocation(1, mixed)).await.unwrap_err();
+    assert_eq!(refusal.code(), Code::InvalidArgument);
+    let text = "interfaces[1].vpc_prefix_id: bridged and routed VPCs cannot share a DPU";
+    assert!(refusal.message().contains(text), "{refusal}");
+    site.allocate(allocation(1, vec![on(&bridged.prefixes[0], 0), on(&routed.prefixes[0], 1)])).await.unwrap();
+}
+
+async fn a_live_update_lets_go_of_a_loopback_that_no_interface_needs(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let green = site.vpc_of(Virtualization::Fnn, "green", &["192.0.2.0/24"]).await;
+    let red = site.vpc_of(Virtualization::Fnn, "red", &["198.51.100.0/24"]).await;
+    site.acknowledge_all(1).await;
+    let instance = site.allocate(allocation(1, vec![interface(&green.prefixes[0])])).await.unwrap();
+    let id = instance.id.unwrap();
+    let key: InstanceId = id.value.parse().unwrap();
+    let update = forge::InstanceConfigUpdateRequest {
+        instance_id: Some(id.clone()),
+        config: Some(instance_config(vec![interface(&red.prefixes[0])])),
+        ..Default::default()
+    };
+    site.forge.update_instance_config(Request::new(update)).await.unwrap();
+    let mut tx = site.store.write().await.unwrap();
+    assert_eq!(tx.addresses_of(&id.value).await.unwrap().len(), 4);
+    tx.promote_network_update(key, Moment::now()).await.unwrap();
+    let mut released = tx.release_after_network_update(key).await.unwrap();
+    released.sort();
+    assert_eq!(released.iter().map(ToString::to_string).collect::<Vec<_>>(), ["10.180.63.1", "192.0.2.1"]);
+    let held = tx.addresses_of(&id.value).await.unwrap();
+    let held: Vec<_> = held.iter().map(|held| (held.pool, held.address.to_string())).collect();
+    assert_eq!(
+        held,
+        [(AddressPool::Instance, "198.51.100.1".to_owned()), (AddressPool::VrfLoopback, "10.180.63.2".to_owned())]
+    );
+    tx.release_instance(key).await.unwrap();
+    assert!(tx.addresses_of(&id.value).await.unwrap().is_empty());
+}
