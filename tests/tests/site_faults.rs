@@ -34,8 +34,7 @@ fn changes(site: &Site, dpu: &DpuPlan) -> Result<Vec<String>> {
 #[tokio::test]
 async fn a_forgotten_dpu_isolates_its_host_and_stays_reachable() -> Result<()> {
     on_site(SitePlan::new(1, 2)?, async |site| {
-        let host = with_instance(site).await?;
-        site.reaches(&host, "Assigned/Ready", SECS).await?;
+        let host = ready_host(site).await?;
         let (dpu, other) = (primary(&host)?, &host.dpus[1]);
         let dir = site.dpu(dpu)?;
         let runs = |dpu: &DpuPlan| Revisions::open(&site.dpu(dpu)?)?.running();
@@ -53,6 +52,24 @@ async fn a_forgotten_dpu_isolates_its_host_and_stays_reachable() -> Result<()> {
             sessions(&dir)?.into_iter().filter(|session| session.is_up()).map(|session| session.peer).collect();
         ensure!(up.contains(&"p0_if".to_owned()) && up.contains(&"p1_if".to_owned()), "the underlay is gone: {up:?}");
         ensure!(runs(other)? == other_before, "the other DPU changed, too");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_dpu_that_carries_an_instance_is_not_forgotten() -> Result<()> {
+    on_site(SitePlan::new(1, 1)?, async |site| {
+        let host = with_instance(site).await?;
+        site.reaches(&host, "Assigned/Ready", SECS).await?;
+        let dpu = primary(&host)?;
+        let refused = site.forget(dpu).await;
+        ensure!(refused.is_err(), "the site forgot a DPU that a tenant needs");
+        ensure!(site.dpu_status(&host).await?.len() == 1, "the DPU is gone all the same");
+        ensure!(
+            HostSide::of(&Revisions::open(&site.dpu(dpu)?)?.running()?).open_ports == ["pf0hpf_if"],
+            "the host is cut off"
+        );
         Ok(())
     })
     .await
