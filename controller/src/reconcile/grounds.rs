@@ -14,8 +14,11 @@ pub(super) struct Grounds<'a> {
     instance: Option<&'a Instance>,
     dpus: Vec<&'a MachineId>,
     applied: Vec<(&'a MachineId, Option<ConfigVersion>, Option<ConfigVersion>)>,
-    alerts: Vec<(&'a MachineId, &'a str, &'a str, Option<&'a str>, &'a [String])>,
+    alerts: Vec<AlertOf<'a>>,
 }
+
+/// Machine, source, probe, target and classifications.
+type AlertOf<'a> = (&'a MachineId, &'a str, &'a str, Option<&'a str>, &'a [String]);
 
 impl<'a> Grounds<'a> {
     pub(super) fn of(record: &'a HostRecord) -> Self {
