@@ -11,7 +11,7 @@ use tests::{HostPlan, Site};
 use tokio::{process::Command, time::sleep};
 
 /// Longer lines are cut.
-const WIDTH: usize = 120;
+const WIDTH: usize = 130;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Tells what happens, with the time since the demo began.
@@ -74,7 +74,7 @@ impl Timeline {
             .await
             .context("run sitectl")?;
         for line in String::from_utf8_lossy(&output.stdout).lines() {
-            println!("          {}", fitting(line));
+            println!("{}", fitting(&format!("          {line}")).trim_end());
         }
         if !output.status.success() {
             bail!("sitectl {} failed: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim());
