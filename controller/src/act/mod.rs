@@ -18,7 +18,7 @@ pub use redfish::{
 pub use registry::action_names;
 
 pub(crate) use journal::{Before, Journal, Step};
-pub(crate) use registry::plan;
+pub(crate) use registry::{is_handed_over, plan};
 pub(crate) use remote::Found;
 pub(crate) use rows::Rows;
 

@@ -1,6 +1,6 @@
 use super::{
     redfish::ResetType,
-    remote::{Asked, PowerSteps, Remote},
+    remote::{PowerSteps, Remote},
     rows::Rows,
 };
 
@@ -21,13 +21,8 @@ const fn rows(rows: Rows) -> Plan {
     Plan { remote: None, rows: Some(rows) }
 }
 
-const fn hand_over(asked: Option<Asked>) -> Plan {
-    remote(Remote::HandOver(asked))
-}
-
-const fn hand_over_then_restart(asked: Option<Asked>) -> Plan {
-    remote(Remote::HandOverThenRestart(asked))
-}
+const HANDED_OVER: Plan = remote(Remote::HandOver);
+const HANDED_OVER_THEN_RESTART: Plan = remote(Remote::HandOverThenRestart);
 
 /// Every action that rules can name.
 const ACTIONS: &[(&str, Plan)] = &[
@@ -54,42 +49,42 @@ const ACTIONS: &[(&str, Plan)] = &[
     ("redfish.install_dpu_os", remote(Remote::InstallImage)),
     ("redfish.install_preingestion_dpu_os", remote(Remote::InstallImage)),
     // Beyond standard Redfish: a service of the site does it.
-    ("redfish.machine_setup", hand_over(Some(Asked::word("bmc.bios_setup", "yes")))),
-    ("redfish.machine_setup_and_force_restart", hand_over_then_restart(Some(Asked::word("bmc.bios_setup", "yes")))),
-    ("redfish.machine_setup_dpu", hand_over_then_restart(Some(Asked::word("dpu.bios_setup", "yes")))),
-    ("redfish.enable_rshim", hand_over(None)),
-    ("redfish.enable_ipmi_over_lan", hand_over(None)),
-    ("redfish.set_uefi_password", hand_over(None)),
-    ("redfish.clear_uefi_password", hand_over(None)),
-    ("redfish.restore_bmc_credentials", hand_over(None)),
-    ("redfish.upload_platform_certificate", hand_over(Some(Asked::yes("dpu.platform_cert_present")))),
-    ("redfish.disable_lockdown", hand_over(Some(Asked::word("bmc.lockdown", "disabled")))),
-    ("redfish.enable_lockdown", hand_over(Some(Asked::word("bmc.lockdown", "enabled")))),
-    ("redfish.enable_lockdown_and_force_restart", hand_over_then_restart(Some(Asked::word("bmc.lockdown", "enabled")))),
-    ("redfish.boss_secure_erase", hand_over(None)),
-    ("redfish.boss_create_volume", hand_over(None)),
-    ("redfish.deconfigure_host", hand_over(None)),
-    ("redfish.start_firmware_upload", hand_over(None)),
-    ("script.start", hand_over(None)),
-    ("scout.start_upgrade", hand_over(None)),
-    ("nics.enable_astra", hand_over(Some(Asked::yes("host.astra_nics_enabled")))),
-    ("nics.use_tenant", hand_over(Some(Asked::yes("host.other_nics_synced")))),
-    ("nics.unlock", hand_over(Some(Asked::yes("host.supernics_unlocked")))),
-    ("dpf.register", hand_over(None)),
-    ("dpf.reprovision", hand_over(None)),
-    ("dpf.delete", hand_over(None)),
-    ("dpf.acknowledge_reboot", hand_over(None)),
-    ("attestation.start_spdm", hand_over(None)),
-    ("sku.find_match", hand_over(None)),
-    ("sku.generate", hand_over(None)),
-    ("credentials.rotate_bmc", hand_over(None)),
-    ("credentials.rotate_host_uefi", hand_over(None)),
-    ("credentials.rotate_dpu_uefi", hand_over(None)),
-    ("credentials.rotate_nic_lockdown", hand_over(None)),
-    ("suppress.site_explorer", hand_over(None)),
-    ("suppress.lift_site_explorer", hand_over(None)),
-    ("suppress.oob_dhcp", hand_over(None)),
-    ("suppress.bmc_dhcp", hand_over(None)),
+    ("redfish.machine_setup", HANDED_OVER),
+    ("redfish.machine_setup_and_force_restart", HANDED_OVER_THEN_RESTART),
+    ("redfish.machine_setup_dpu", HANDED_OVER_THEN_RESTART),
+    ("redfish.enable_rshim", HANDED_OVER),
+    ("redfish.enable_ipmi_over_lan", HANDED_OVER),
+    ("redfish.set_uefi_password", HANDED_OVER),
+    ("redfish.clear_uefi_password", HANDED_OVER),
+    ("redfish.restore_bmc_credentials", HANDED_OVER),
+    ("redfish.upload_platform_certificate", HANDED_OVER),
+    ("redfish.disable_lockdown", HANDED_OVER),
+    ("redfish.enable_lockdown", HANDED_OVER),
+    ("redfish.enable_lockdown_and_force_restart", HANDED_OVER_THEN_RESTART),
+    ("redfish.boss_secure_erase", HANDED_OVER),
+    ("redfish.boss_create_volume", HANDED_OVER),
+    ("redfish.deconfigure_host", HANDED_OVER),
+    ("redfish.start_firmware_upload", HANDED_OVER),
+    ("script.start", HANDED_OVER),
+    ("scout.start_upgrade", HANDED_OVER),
+    ("nics.enable_astra", HANDED_OVER),
+    ("nics.use_tenant", HANDED_OVER),
+    ("nics.unlock", HANDED_OVER),
+    ("dpf.register", HANDED_OVER),
+    ("dpf.reprovision", HANDED_OVER),
+    ("dpf.delete", HANDED_OVER),
+    ("dpf.acknowledge_reboot", HANDED_OVER),
+    ("attestation.start_spdm", HANDED_OVER),
+    ("sku.find_match", HANDED_OVER),
+    ("sku.generate", HANDED_OVER),
+    ("credentials.rotate_bmc", HANDED_OVER),
+    ("credentials.rotate_host_uefi", HANDED_OVER),
+    ("credentials.rotate_dpu_uefi", HANDED_OVER),
+    ("credentials.rotate_nic_lockdown", HANDED_OVER),
+    ("suppress.site_explorer", HANDED_OVER),
+    ("suppress.lift_site_explorer", HANDED_OVER),
+    ("suppress.oob_dhcp", HANDED_OVER),
+    ("suppress.bmc_dhcp", HANDED_OVER),
     ("network.use_tenant", rows(Rows::UseTenantNetwork)),
     ("network.use_admin", rows(Rows::UseAdminNetwork)),
     ("network.promote_update", rows(Rows::PromoteUpdate)),
@@ -123,6 +118,11 @@ const ACTIONS: &[(&str, Plan)] = &[
 /// What the name stands for.
 pub(crate) fn plan(name: &str) -> Option<Plan> {
     ACTIONS.iter().find(|(known, _)| *known == name).map(|(_, plan)| *plan)
+}
+
+/// The action is done when a service of the site reports so, not when the controller has asked for it.
+pub(crate) fn is_handed_over(name: &str) -> bool {
+    plan(name).is_some_and(|plan| matches!(plan.remote, Some(Remote::HandOver | Remote::HandOverThenRestart)))
 }
 
 /// Every name that rules can use, in alphabetical order.

@@ -37,29 +37,11 @@ pub(crate) enum Remote {
     BootOrder,
     /// Installs the image of the argument `image`.
     InstallImage,
-    /// Work beyond standard Redfish, handed over to a service of the site: it sees the journal and reports facts. Until
-    /// it does, the fact is taken to be as asked.
-    HandOver(Option<Asked>),
+    /// Work beyond standard Redfish, handed over to a service of the site: it sees the journal, does it and reports what
+    /// became of it. Nothing is taken to be so before that.
+    HandOver,
     /// As before, and then the machine is restarted.
-    HandOverThenRestart(Option<Asked>),
-}
-
-/// The fact that an action is to bring about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Asked {
-    fact: &'static str,
-    /// None for a fact that is to be true.
-    word: Option<&'static str>,
-}
-
-impl Asked {
-    pub(crate) const fn word(fact: &'static str, word: &'static str) -> Self {
-        Self { fact, word: Some(word) }
-    }
-
-    pub(crate) const fn yes(fact: &'static str) -> Self {
-        Self { fact, word: None }
-    }
+    HandOverThenRestart,
 }
 
 /// Sequences of power commands that take one command an evaluation.
@@ -217,12 +199,10 @@ impl Remote {
                 found.push(Found::new(target.id, "dpu.install_task", "new"));
                 found
             }
-            Self::HandOver(asked) => as_asked(target, asked),
-            Self::HandOverThenRestart(asked) => {
+            Self::HandOver => Vec::new(),
+            Self::HandOverThenRestart => {
                 bmc.reset(target.bmc, ResetType::ForceRestart).await?;
-                let mut found = remembered(record, target, ResetType::ForceRestart);
-                found.extend(as_asked(target, asked));
-                found
+                remembered(record, target, ResetType::ForceRestart)
             }
         })
     }
@@ -264,11 +244,6 @@ impl PowerSteps {
         bmc.reset(target.bmc, ResetType::On).await?;
         Ok(remembered(record, target, ResetType::On))
     }
-}
-
-fn as_asked(target: &Target<'_>, asked: Option<Asked>) -> Vec<Found> {
-    let found = |asked: Asked| Found::new(target.id, asked.fact, asked.word.map_or(Value::Bool(true), Value::from));
-    asked.map(found).into_iter().collect()
 }
 
 /// The host's BMC first, then one DPU's an evaluation; those that are done are remembered.

@@ -7,8 +7,8 @@ use super::{
     summary::{self, time},
 };
 use crate::{
-    Moment, add_hosts, check_hosts, facts,
-    store::{AddressPool, HostRecord},
+    Moment, act, add_hosts, check_hosts, facts,
+    store::{Action, ActionStatus, AddressPool, HostRecord},
 };
 
 /// Hosts that one request may add.
@@ -63,10 +63,14 @@ impl SiteService {
             dpus.push(status);
         }
         let actions = tx.actions(&host.id, MOST_LINES).await.map_err(from_store)?;
+        let status = |action: &Action| match action.status {
+            ActionStatus::Done if act::is_handed_over(&action.name) => "handed over".to_owned(),
+            status => status.to_string(),
+        };
         let actions = actions.into_iter().map(|action| site::Action {
+            status: status(&action),
             name: action.name,
             target: action.target,
-            status: action.status.to_string(),
             at: action.finished_at.unwrap_or(action.intended_at).to_string(),
             error: action.error,
         });
