@@ -69,7 +69,7 @@ CREATE TABLE pool_numbers (
     number BIGINT NOT NULL,
     owner TEXT NOT NULL,
     since BIGINT NOT NULL,
-    -- When the site forgot the owner; the number stays held for a while.
+    -- When the site forgot the owner; the number stays held until an operator frees it.
     forgotten_at BIGINT,
     PRIMARY KEY (pool, number),
     UNIQUE (pool, owner)
@@ -81,7 +81,7 @@ CREATE TABLE addresses (
     pool TEXT NOT NULL,
     owner TEXT NOT NULL,
     since BIGINT NOT NULL,
-    -- When the site forgot the owner; the address stays held for a while.
+    -- When the site forgot the owner; the address stays held until an operator frees it.
     forgotten_at BIGINT
 );
 CREATE INDEX addresses_by_owner ON addresses (owner);

@@ -1,4 +1,4 @@
-use std::{collections::HashSet, net::IpAddr, time::Duration};
+use std::{collections::HashSet, net::IpAddr};
 
 use ipnet::{IpNet, Ipv4AddrRange, Ipv6AddrRange};
 use proto::MachineId;
@@ -34,10 +34,6 @@ pub enum AddressError {
 /// Longest search for a free address; a prefix this full is as good as used up.
 const LONGEST_SEARCH: usize = 1 << 20;
 
-/// How long nobody else gets what a forgotten machine had. It isolates itself as soon as it asks for its configuration;
-/// one that is cut off for longer is for an operator to look after.
-const HOLD: Duration = Duration::from_secs(3_600);
-
 /// Which addresses of a prefix are given out.
 pub(super) enum Usable {
     /// All of hosts, but for those of the DPUs themselves.
@@ -65,7 +61,6 @@ pub(super) async fn give_address(
     owner: &str,
     now: Moment,
 ) -> Result<IpAddr, AddressError> {
-    tx.release_forgotten(now.before(HOLD)).await?;
     let usable = |address: IpAddr| usable.allows(prefix, address);
     let address = match wanted {
         Some(address) if !usable(address) => return Err(AddressError::Unusable { address, prefix }),

@@ -1,3 +1,5 @@
+use std::net::IpAddr;
+
 use proto::MachineId;
 
 use super::{Result, StoreError, Tx, error::failed, row::micros};
@@ -29,8 +31,8 @@ impl Tx {
         if gone == 0 { Err(StoreError::missing("DPU", id)) } else { Ok(()) }
     }
 
-    /// Forgets a host with its DPUs, its instance, its reports and its history. All their addresses stay held for a
-    /// while, as for [`Tx::forget_dpu`].
+    /// Forgets a host with its DPUs, its instance, its reports and its history. All their addresses stay held, as
+    /// for [`Tx::forget_dpu`].
     ///
     /// # Errors
     /// [`StoreError::Missing`] if it is not known.
@@ -48,21 +50,26 @@ impl Tx {
         if gone == 0 { Err(StoreError::missing("host", id)) } else { Ok(()) }
     }
 
-    /// Gives back the addresses and numbers of all that was forgotten before `moment`.
+    /// Frees an address of a forgotten owner, and with its last address the numbers it had. False if the owner, if there
+    /// is one, is not forgotten. Whoever calls knows that nothing uses the address any more.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn release_forgotten(&mut self, moment: Moment) -> Result<()> {
-        for statement in
-            ["DELETE FROM addresses WHERE forgotten_at < $1", "DELETE FROM pool_numbers WHERE forgotten_at < $1"]
-        {
-            sqlx::query(statement)
-                .bind(micros(moment))
-                .execute(&mut *self.inner)
-                .await
-                .map_err(failed("releasing what was forgotten"))?;
-        }
-        Ok(())
+    pub async fn release_forgotten(&mut self, address: IpAddr) -> Result<bool> {
+        let doing = "releasing what was forgotten";
+        let freed = sqlx::query("DELETE FROM addresses WHERE address = $1 AND forgotten_at IS NOT NULL")
+            .bind(address.to_string())
+            .execute(&mut *self.inner)
+            .await
+            .map_err(failed(doing))?;
+        sqlx::query(
+            "DELETE FROM pool_numbers WHERE forgotten_at IS NOT NULL \
+             AND NOT EXISTS (SELECT 1 FROM addresses WHERE addresses.owner = pool_numbers.owner)",
+        )
+        .execute(&mut *self.inner)
+        .await
+        .map_err(failed(doing))?;
+        Ok(freed.rows_affected() > 0)
     }
 
     async fn hold_of(&mut self, owner: &str) -> Result<()> {

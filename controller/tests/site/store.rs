@@ -166,12 +166,10 @@ async fn a_machine_has_one_replace_report_and_one_report_a_source(database: &Dat
 
 async fn what_a_forgotten_dpu_had_is_held_and_comes_back_with_it(database: &Database) {
     let site = TestSite::start(&database.url).await;
-    let before = Moment::now();
     let mut tx = site.store.write().await.unwrap();
     let had = tx.addresses_of(dpu(1, 0).as_str()).await.unwrap();
     assert_eq!(had.len(), 2);
     tx.forget_dpu(&dpu(1, 0)).await.unwrap();
-    tx.release_forgotten(before).await.unwrap();
     let loopback = had.iter().find(|held| held.pool == AddressPool::Loopback).unwrap();
     let twin = Address { owner: "someone".into(), ..loopback.clone() };
     assert!(matches!(tx.claim_address(&twin).await, Err(StoreError::Taken { .. })), "it may still be in use");
@@ -182,11 +180,12 @@ async fn what_a_forgotten_dpu_had_is_held_and_comes_back_with_it(database: &Data
     add_hosts(&site.store, Some(&site.network), &hosts, Moment::now()).await.unwrap();
     let mut tx = site.store.write().await.unwrap();
     assert_eq!(tx.addresses_of(dpu(1, 0).as_str()).await.unwrap(), had);
-    tx.release_forgotten(Moment::from_micros(u64::MAX)).await.unwrap();
-    assert_eq!(tx.addresses_of(dpu(1, 0).as_str()).await.unwrap(), had, "it is known again");
+    assert!(!tx.release_forgotten(loopback.address).await.unwrap(), "it is known again");
+    assert_eq!(tx.addresses_of(dpu(1, 0).as_str()).await.unwrap(), had);
 
     tx.forget_host(&host(1)).await.unwrap();
-    tx.release_forgotten(Moment::from_micros(u64::MAX)).await.unwrap();
+    assert!(matches!(tx.claim_address(&twin).await, Err(StoreError::Taken { .. })), "nor is a host's word known");
+    assert!(tx.release_forgotten(loopback.address).await.unwrap());
     tx.claim_address(&twin).await.unwrap();
 }
 

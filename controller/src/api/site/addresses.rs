@@ -40,16 +40,12 @@ impl SiteService {
         let Some(held) = held else {
             return Err(Status::not_found(format!("nobody holds address {wanted}")));
         };
-        let known = tx.hosts().await.map_err(from_store)?.iter().any(|host| host.id.as_str() == held.owner)
-            || tx.dpus().await.map_err(from_store)?.iter().any(|dpu| dpu.id.as_str() == held.owner)
-            || tx.instances().await.map_err(from_store)?.iter().any(|instance| instance.id.to_string() == held.owner);
-        if known {
+        if !tx.release_forgotten(wanted).await.map_err(from_store)? {
             return Err(Status::failed_precondition(format!(
                 "address {wanted} is held by {}, which is still here",
                 held.owner
             )));
         }
-        tx.release_address(wanted, &held.owner).await.map_err(from_store)?;
         tx.commit().await.map_err(from_store)?;
         tracing::info!(address = %wanted, owner = held.owner, "address freed by an operator");
         Ok(())
