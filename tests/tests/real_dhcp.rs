@@ -1,4 +1,5 @@
 //! What a host is told by a real DHCP server that runs what the agent rendered: Kea and ISC dhcpd.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests, which end by panicking")]
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
 //! Real DHCP servers judge what the agent renders for them: the files of every recorded response, and of strange ones.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests, which end by panicking")]
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,5 @@
 //! The agent's BGP health against FRR: a DPU, two ToR switches and a route server in network namespaces.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests, which end by panicking")]
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
 //! A site whose controller keeps it in PostgreSQL. The store's own tests run there too, see `with-postgres`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests, which end by panicking")]
 
 use anyhow::{Context as _, Result, ensure};
 use proto::site::HostHistoryRequest;

@@ -1,13 +1,12 @@
 //! The controller's Redfish client against a Redfish service that somebody else wrote: OpenStack's emulator.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests, which end by panicking")]
 
 use std::time::{Duration, Instant};
 
 use controller::{Bmc, BmcError, PowerState, Redfish, RedfishSettings, ResetType, store};
-use proto::site::HostEvent;
 use tests::{
     Binaries, Site, SitePlan,
     real::{Emulator, EmulatorSettings, Part, missing},
-    until,
 };
 
 const PARTS: &[Part] = &[Part::RedfishEmulator];
@@ -145,7 +144,7 @@ async fn needs_sushy_a_bmc_that_is_gone_is_worth_another_try() {
     assert!(matches!(error, BmcError::Unreachable { .. }) && error.retryable(), "{error}");
 }
 
-/// A whole site whose host hangs on the emulator: the rules restart it for its tenant, and wait until it says that it did.
+/// A whole site whose host hangs on the emulator: the rules restart it for its tenant.
 #[tokio::test]
 async fn needs_sushy_a_host_is_restarted_for_its_tenant() -> anyhow::Result<()> {
     if missing(PARTS) {
@@ -164,10 +163,6 @@ async fn needs_sushy_a_host_is_restarted_for_its_tenant() -> anyhow::Result<()> 
         anyhow::ensure!(resets(&emulator) == 0, "restarted without a reason: {:?}", emulator.requests());
         let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
         site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
-        until("the restart", SECS, async || Ok((resets(&emulator) > 0).then_some(()))).await?;
-        anyhow::ensure!(site.state(&host).await? != "Assigned/Ready", "ready before the host came back");
-        let event = HostEvent { host: host.name.clone(), kind: "rebooted".into(), ..HostEvent::default() };
-        site.operator()?.report_host_event(event).await?;
         site.reaches(&host, "Assigned/Ready", SECS).await?;
         anyhow::ensure!(resets(&emulator) == 1, "one restart is enough: {:?}", emulator.requests());
         Ok(())

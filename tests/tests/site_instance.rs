@@ -75,6 +75,8 @@ async fn an_instance_is_ready_only_after_both_dpus_said_so() -> Result<()> {
         let side = host_side(site, primary(&host)?)?;
         let address = held(site).await?;
         ensure!(side.announced.contains(&format!("{}/32", address[0])), "{address:?} is not announced: {side:?}");
+        let served = std::fs::read_to_string(site.dpu(primary(&host)?)?.join("kea-dhcp4.running"))?;
+        ensure!(served.contains(&address[0]), "DHCP does not serve {address:?}: {served}");
         Ok(())
     })
     .await
@@ -214,6 +216,30 @@ async fn a_configuration_that_nvue_refuses_is_never_acknowledged() -> Result<()>
         })
         .await?;
         ensure!(host_side(site, dpu)? == before, "what ran before does not run any more");
+        site.dpu(dpu)?.set_scenario(&Scenario::default())?;
+        site.reaches(&host, "Assigned/Ready", SECS).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_configuration_that_cuts_a_dpu_off_is_taken_back() -> Result<()> {
+    on_site(SitePlan::new(1, 1)?, async |site| {
+        let (host, prefixes) = ready_host(site).await?;
+        let dpu = primary(&host)?;
+        let before = host_side(site, dpu)?;
+        // Only a tenant's configuration has access lists.
+        let mut scenario = Scenario::default();
+        scenario.bgp.cut_while = Some(vec!["acl".into()]);
+        site.dpu(dpu)?.set_scenario(&scenario)?;
+        let instance = site.create_instance(&host, "web", &prefixes[..1]).await?;
+        until("the failure to be reported", SECS, async || {
+            let dpus = site.dpu_status(&host).await?;
+            Ok(dpus.iter().any(|dpu| !dpu.network_config_error.is_empty()).then_some(()))
+        })
+        .await?;
+        ensure!(host_side(site, dpu)? == before, "what ran before does not run again");
+        ensure!(site.tenant_state(&instance).await? != TenantState::Ready, "ready although the DPU was cut off");
         site.dpu(dpu)?.set_scenario(&Scenario::default())?;
         site.reaches(&host, "Assigned/Ready", SECS).await
     })
