@@ -120,6 +120,8 @@ pub struct BgpScenario {
     /// State of a peer in FRR's words (`Idle`, `Active`, `Established`, ...), by name. Peers of a host are `Active`
     /// unless named here, all others `Established`.
     pub peers: BTreeMap<String, String>,
+    /// Uplinks are down while the running configuration has something at this path: a change that cuts the DPU off.
+    pub cut_while: Option<Vec<String>>,
     /// Peers that FRR has although the configuration does not name them.
     pub unexpected: Vec<String>,
     /// Peers that came in by a listen range.
@@ -132,6 +134,7 @@ impl Default for BgpScenario {
             daemon: Daemon::Running,
             settle_secs: 0.0,
             peers: BTreeMap::new(),
+            cut_while: None,
             unexpected: Vec::new(),
             dynamic_peers: 0,
         }

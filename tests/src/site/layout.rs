@@ -25,6 +25,8 @@ pub struct SitePlan {
     pub loop_secs: f64,
     /// Seconds that a changed configuration counts as not yet healthy.
     pub post_config_check_secs: f64,
+    /// Seconds within which an agent confirms a change, or NVUE takes it back.
+    pub confirm_secs: f64,
     /// Seconds between two sweeps of the controller over all hosts.
     pub sweep_secs: f64,
     /// Seconds that a host takes to boot.
@@ -79,6 +81,7 @@ impl SitePlan {
             initial_state: "Ready".into(),
             loop_secs: 0.3,
             post_config_check_secs: 1.0,
+            confirm_secs: 5.0,
             sweep_secs: 1.0,
             boot_secs: 0.5,
         })
@@ -214,6 +217,7 @@ impl SiteDir {
                 "vtysh": [program("vtysh")],
                 "supervisorctl": [program("supervisorctl")],
                 "command_timeout_secs": 10.0,
+                "confirm_secs": plan.confirm_secs,
                 "nvue_file": dir.join("nvue_startup.yaml"),
             },
             "dhcp": {

@@ -136,7 +136,12 @@ fn wanted_state<'a>(running: &Tree, scenario: &'a BgpScenario, vrf: &str, peer: 
     let shut = running.at(&["interface", peer]).is_some_and(|port| {
         port.text(&["link", "state"]) == Some("down") || port.at(&["link", "state", "down"]).is_some()
     });
+    let cut = scenario.cut_while.as_ref().is_some_and(|path| {
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        running.at(&path).is_some() && peer.parse::<IpAddr>().is_err()
+    });
     match scenario.peers.get(peer) {
+        _ if cut => "Active",
         Some(state) => state,
         // A host that is not asked to speaks no BGP.
         None if of_host => "Active",
