@@ -161,40 +161,46 @@ fn table<'t>(
     let mut failed = Vec::new();
     let mut wrapped: Option<&str> = None;
     for line in lines.by_ref() {
-        if line.trim().is_empty() {
-            break;
-        }
-        if ends_table(line.trim_start()) {
-            place.read(line);
+        let trimmed = line.trim();
+        if trimmed.is_empty() {
             break;
         }
         // A name that is too long for its column stands alone, and its row follows on the next line.
-        if wrapped.is_none() && !line.trim().contains(char::is_whitespace) {
-            wrapped = Some(line.trim());
+        if wrapped.is_none() && !trimmed.contains(' ') {
+            wrapped = Some(trimmed);
             continue;
         }
-        let refused = |rest: &str, expected: &str| ParseFault::at(OUTPUT, text, rest, expected);
-        match layout {
-            Layout::Sessions { .. } => {
-                let read = session(line, wrapped.take(), layout);
-                peers.push(read.map_err(|(rest, expected)| refused(rest, expected))?);
-            }
-            Layout::Failed => {
-                let (_, (name, counts, reset, reason)) =
-                    failed_row(line).map_err(|_| refused(line, "a neighbor, two counts, a time and a reason"))?;
-                let (name, ..) = named(name);
-                let (established_count, dropped_count) = counts;
-                failed.push(FailedSession {
-                    vrf: vrf.clone(),
-                    family: family.clone(),
-                    name: name.to_owned(),
-                    established_count,
-                    dropped_count,
-                    reset: reset.to_owned(),
-                    reason: reason.trim().to_owned(),
-                });
-            }
+        // Most lines are rows, so that is tried first.
+        let fault = match layout {
+            Layout::Sessions { .. } => match session(line, wrapped.take(), layout) {
+                Ok(peer) => {
+                    peers.push(peer);
+                    continue;
+                }
+                Err(fault) => fault,
+            },
+            Layout::Failed => match failed_row(line) {
+                Ok((_, (name, (established_count, dropped_count), reset, reason))) => {
+                    failed.push(FailedSession {
+                        vrf: vrf.clone(),
+                        family: family.clone(),
+                        name: named(name).0.to_owned(),
+                        established_count,
+                        dropped_count,
+                        reset: reset.to_owned(),
+                        reason: reason.trim().to_owned(),
+                    });
+                    continue;
+                }
+                Err(_) => (line, "a neighbor, two counts, a time and a reason"),
+            },
+        };
+        if !ends_table(trimmed) {
+            let (rest, expected) = fault;
+            return Err(ParseFault::at(OUTPUT, text, rest, expected));
         }
+        place.read(line);
+        break;
     }
     match layout {
         Layout::Failed => summary.failed.append(&mut failed),
@@ -212,7 +218,7 @@ fn ends_table(line: &str) -> bool {
 }
 
 fn word(input: &str) -> IResult<&str, &str> {
-    preceded(space0, take_till1(char::is_whitespace)).parse(input)
+    preceded(space0, take_till1(|c| c == ' ')).parse(input)
 }
 
 /// One session; where it stops and what was expected there otherwise.

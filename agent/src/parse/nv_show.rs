@@ -178,7 +178,7 @@ fn take_title(lines: &mut Vec<&str>) -> Option<String> {
 fn column_name(ruler: &[Span], column: usize, header: &[&str]) -> String {
     let mut words = Vec::new();
     for line in header {
-        for (start, word) in chunks(line, 1) {
+        for Chunk { place: start, text: word, .. } in chunks(line, 1) {
             let end = start + word.chars().count();
             let overlap = |span: &Span| end.min(span.1).saturating_sub(start.max(span.0));
             let best = (0..ruler.len()).rev().max_by_key(|&at| ruler.get(at).map_or(0, overlap));
@@ -192,44 +192,52 @@ fn column_name(ruler: &[Span], column: usize, header: &[&str]) -> String {
 
 /// The cells of a row. A cell may be wider than its column, and what is wider pushes the next ones to the right.
 fn split(row: &str, ruler: &[Span]) -> NvRow {
+    // Byte offsets of the first word in each column.
     let mut starts: Vec<Option<usize>> = vec![None; ruler.len()];
-    let parts = chunks(row, 2);
-    for (start, _) in &parts {
-        let column = ruler.iter().rposition(|span| span.0 <= *start).unwrap_or(0);
+    let words = chunks(row, 2);
+    for word in &words {
+        let column = ruler.iter().rposition(|span| span.0 <= word.place).unwrap_or(0);
         // The first column is indented by nesting; any other starts where its ruler does or behind a wide neighbour.
         if let Some(first @ None) = starts.get_mut(column) {
-            *first = Some(*start);
+            *first = Some(word.offset);
         }
     }
-    let characters: Vec<char> = row.chars().collect();
     let cells = (0..ruler.len()).map(|column| {
         let start = (*starts.get(column)?)?;
-        let end = starts.get(column + 1..)?.iter().flatten().next().copied().unwrap_or(characters.len());
-        let cell: String = characters.get(start..end)?.iter().collect();
-        Some(cell.trim_end().to_owned())
+        let end = starts.get(column + 1..)?.iter().flatten().next().copied().unwrap_or(row.len());
+        Some(row.get(start..end)?.trim_end().to_owned())
     });
-    NvRow { indent: parts.first().map_or(0, |(start, _)| *start), cells: cells.collect() }
+    NvRow { indent: words.first().map_or(0, |word| word.place), cells: cells.collect() }
 }
 
-/// Words with their places in characters; fewer than `gap` blanks do not part them.
-fn chunks(line: &str, gap: usize) -> Vec<(usize, &str)> {
-    let mut found = Vec::new();
-    let mut open: Option<(usize, usize)> = None;
-    let (mut blanks, mut last) = (0, 0);
+/// Some words that belong together.
+struct Chunk<'t> {
+    /// Where it starts, in characters.
+    place: usize,
+    /// Where it starts, in bytes.
+    offset: usize,
+    text: &'t str,
+}
+
+/// Words with their places; fewer than `gap` blanks do not part them.
+fn chunks(line: &str, gap: usize) -> Vec<Chunk<'_>> {
+    let mut found: Vec<Chunk<'_>> = Vec::new();
+    let (mut blanks, mut end) = (gap, 0);
     for (place, (offset, character)) in line.char_indices().enumerate() {
         if character.is_whitespace() {
             blanks += 1;
             continue;
         }
-        if let Some((at, from)) = open.filter(|_| blanks >= gap) {
-            found.push((at, line.get(from..last).unwrap_or_default()));
-            open = None;
+        if blanks >= gap {
+            if let Some(last) = found.last_mut() {
+                last.text = line.get(last.offset..end).unwrap_or_default();
+            }
+            found.push(Chunk { place, offset, text: "" });
         }
-        open = open.or(Some((place, offset)));
-        (blanks, last) = (0, offset + character.len_utf8());
+        (blanks, end) = (0, offset + character.len_utf8());
     }
-    if let Some((at, from)) = open {
-        found.push((at, line.get(from..last).unwrap_or_default()));
+    if let Some(last) = found.last_mut() {
+        last.text = line.get(last.offset..end).unwrap_or_default();
     }
     found
 }
