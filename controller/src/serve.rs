@@ -1,6 +1,6 @@
 //! The daemon: opens everything, serves until told to stop, and stops without dropping what it has begun.
 
-use std::{fs, future::Future, io, net::SocketAddr, path::Path, sync::Arc};
+use std::{fs, future::Future, io, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use axum::{Router, http::StatusCode, routing::get};
 use proto::{forge::forge_server::ForgeServer, site::site_server::SiteServer};
@@ -13,7 +13,7 @@ use crate::{
     RedfishSettings, RedfishSetupError, RulePackError, RulePacks, RulesInForce, SiteFile, SiteFileError, SiteService,
     SpecFault, Tls, add_hosts, check_hosts,
     inventory::give_missing_addresses,
-    metrics,
+    metrics::{self, Calls},
     network::SiteNetwork,
     rule_packs::reload_on_hangup,
     store::{Store, StoreError},
@@ -21,6 +21,9 @@ use crate::{
 
 /// Longest message that is taken; a report of a DPU with many ports and alerts stays far below.
 const LONGEST_MESSAGE: usize = 8 << 20;
+
+/// Longest time that one call may take.
+const LONGEST_CALL: Duration = Duration::from_secs(120);
 
 /// Why the daemon cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +75,7 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
         warn!("there is no site file with `network`: DPUs cannot be configured");
     }
     let store = Store::open(&config.database).await?;
+    let sole = store.sole_controller().await?;
     let dirty = DirtyHosts::default();
     let options = rules::LoadOptions {
         timeouts: config.rule_timeouts.clone(),
@@ -96,21 +100,26 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
         ReconcileSettings { sweep: config.timing.sweep(), site: switches.clone(), ..ReconcileSettings::default() };
     let reconciler = Reconciler::new(store.clone(), dirty.clone(), packs.rules().clone(), Arc::new(redfish), settings);
     let counters = reconciler.counters();
+    let (health, health_service) = tonic_health::server::health_reporter();
     let (stopping, stopped) = watch::channel(false);
+    let ending = health.clone();
     tokio::spawn(async move {
         stop.await;
         info!("stopping");
+        ending.set_not_serving::<ForgeServer<ForgeService>>().await;
+        ending.set_not_serving::<SiteServer<SiteService>>().await;
         let _ = stopping.send(true);
     });
     tokio::spawn(reload_on_hangup(Arc::clone(&packs)));
     let reconciling = tokio::spawn(reconciler.run(until(stopped.clone())));
+    let calls = Calls::default();
     if let Some(listener) = metrics_listener {
         info!(address = %local(&listener, config.listen)?, "metrics are served");
         let rules = Arc::clone(packs.rules());
-        tokio::spawn(serve_metrics(listener, store.clone(), rules, counters, until(stopped.clone())));
+        let seen = Seen { store: store.clone(), rules, counters, calls: calls.clone() };
+        tokio::spawn(serve_metrics(listener, seen, until(stopped.clone())));
     }
 
-    let (health, health_service) = tonic_health::server::health_reporter();
     let judge = Judge::new(Arc::clone(packs.rules()), switches.clone());
     let forge = ForgeServer::new(ForgeService::new(store.clone(), site.clone(), judge, dirty.clone()))
         .max_decoding_message_size(LONGEST_MESSAGE);
@@ -122,7 +131,11 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
         .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
         .build_v1()
         .map_err(|error| ServeError::Server(error.to_string()))?;
-    let mut server = Server::builder();
+    let mut server = Server::builder()
+        .timeout(LONGEST_CALL)
+        .http2_keepalive_interval(Some(Duration::from_secs(30)))
+        .http2_keepalive_timeout(Some(Duration::from_secs(10)))
+        .layer(calls);
     if let Some(tls) = tls {
         server = server.tls_config(tls).map_err(|error| ServeError::Server(error.to_string()))?;
     }
@@ -147,6 +160,7 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
     if tokio::time::timeout(config.timing.drain(), reconciling).await.is_err() {
         warn!("host work was cut off after {} s: the journal says what was under way", config.timing.drain_secs);
     }
+    drop(sole);
     store.close().await;
     info!("stopped");
     Ok(())
@@ -220,17 +234,20 @@ async fn until(mut stopped: watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
-async fn serve_metrics(
-    listener: TcpListener,
+/// What metrics are read from.
+struct Seen {
     store: Store,
     rules: Arc<RulesInForce>,
     counters: Arc<ReconcileCounters>,
-    stop: impl Future<Output = ()> + Send + 'static,
-) {
+    calls: Calls,
+}
+
+async fn serve_metrics(listener: TcpListener, seen: Seen, stop: impl Future<Output = ()> + Send + 'static) {
+    let seen = Arc::new(seen);
     let scrape = move || {
-        let (store, rules, figures) = (store.clone(), Arc::clone(&rules), counters.figures());
+        let seen = Arc::clone(&seen);
         async move {
-            match metrics::render(&store, &rules, figures).await {
+            match metrics::render(&seen.store, &seen.rules, seen.counters.figures(), &seen.calls).await {
                 Ok(text) => (StatusCode::OK, text),
                 Err(error) => (StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
             }

@@ -43,8 +43,8 @@ pub enum StoreError {
         /// Why.
         fault: String,
     },
-    /// The database is locked, away, or out of connections; nothing was written.
-    #[error("database is busy or away while {doing}: {fault}")]
+    /// The database is locked, away, full, or out of connections; nothing was written.
+    #[error("database cannot be used now, while {doing}: {fault}")]
     Unavailable {
         /// What was attempted.
         doing: &'static str,
@@ -86,10 +86,10 @@ pub(super) fn failed(doing: &'static str) -> impl Fn(sqlx::Error) -> StoreError 
     move |error| {
         let fault = error.to_string();
         let locked = error.as_database_error().and_then(|error| error.code()).is_some_and(|code| {
-            // SQLITE_BUSY and SQLITE_LOCKED with their extended codes; serialization failure, deadlock,
+            // SQLITE_BUSY, SQLITE_LOCKED and SQLITE_FULL with their extended codes; serialization failure, deadlock,
             // lock not to be had, server going down or coming up.
-            matches!(&*code, "40001" | "40P01" | "55P03" | "57P01" | "57P03")
-                || code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6))
+            matches!(&*code, "40001" | "40P01" | "55P03" | "53100" | "57P01" | "57P03")
+                || code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 13))
         });
         let away = matches!(
             error,

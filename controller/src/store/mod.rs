@@ -22,6 +22,7 @@ mod pool_numbers;
 mod record;
 mod requests;
 mod row;
+mod sole;
 mod tally;
 mod vpcs;
 
@@ -43,6 +44,7 @@ pub use packs::{PackFile, PackUse, StoredPack};
 pub use pool_numbers::NumberPool;
 pub use record::HostRecord;
 pub use requests::Request;
+pub use sole::SoleController;
 pub use tally::Tally;
 pub use vpcs::{Virtualization, Vpc, VpcPrefix};
 

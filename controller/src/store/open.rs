@@ -1,8 +1,8 @@
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
-use sqlx::{AnyConnection, AnyPool, Connection, any::AnyPoolOptions};
+use sqlx::{Any, AnyConnection, AnyPool, Connection, any::AnyPoolOptions, pool::PoolConnection};
 
-use super::{Result, StoreError, Tx, error::failed};
+use super::{Result, StoreError, Tx, error::failed, row::Row};
 
 /// The site's database. Clones share it.
 #[derive(Debug, Clone)]
@@ -10,6 +10,8 @@ pub struct Store {
     writers: AnyPool,
     readers: AnyPool,
     backend: Backend,
+    /// As it may be shown.
+    url: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,11 +20,19 @@ enum Backend {
     Postgres,
 }
 
+/// Lock of the controller that works on a PostgreSQL database, by its number.
+const SOLE: &str =
+    "SELECT CAST(CASE WHEN pg_try_advisory_lock(7237117975334838631) THEN 1 ELSE 0 END AS BIGINT) AS held";
+
 /// Longest wait for a connection or for the turn to write.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Key of the advisory lock that writers of one PostgreSQL database take in turn.
-const TURN: &str = "SELECT pg_advisory_xact_lock(7237117975334838630)";
+/// The lock that writers of one PostgreSQL database take in turn, by its number.
+macro_rules! take_turn {
+    () => {
+        "SET LOCAL lock_timeout = '10s'; SELECT pg_advisory_xact_lock(7237117975334838630)"
+    };
+}
 
 impl Store {
     /// Opens `sqlite:PATH` (made if absent), `sqlite::memory:` or `postgres://USER@HOST/DATABASE`, and brings its tables
@@ -45,7 +55,7 @@ impl Store {
     async fn in_memory(url: &str) -> std::result::Result<Self, String> {
         let writers = sqlite_pool(1).connect(url).await.map_err(text)?;
         migrate(&writers).await?;
-        Ok(Self { readers: writers.clone(), writers, backend: Backend::Sqlite })
+        Ok(Self { readers: writers.clone(), writers, backend: Backend::Sqlite, url: url.to_owned() })
     }
 
     /// One writer: writers queue for it in order and never fight over SQLite's lock.
@@ -56,25 +66,18 @@ impl Store {
         probe.close().await.map_err(text)?;
         let writers = sqlite_pool(1).connect(url).await.map_err(text)?;
         migrate(&writers).await?;
-        Ok(Self { writers, readers: sqlite_pool(4).connect(url).await.map_err(text)?, backend: Backend::Sqlite })
+        let readers = sqlite_pool(4).connect(url).await.map_err(text)?;
+        Ok(Self { writers, readers, backend: Backend::Sqlite, url: url.to_owned() })
     }
 
     async fn postgres(url: &str) -> std::result::Result<Self, String> {
         let probe = AnyConnection::connect(url).await.map_err(text)?;
         probe.close().await.map_err(text)?;
-        let pool = |connections| {
-            AnyPoolOptions::new().max_connections(connections).acquire_timeout(PATIENCE).after_connect(
-                |connection, _| {
-                    Box::pin(async move {
-                        let limit = "SET lock_timeout = '10s'";
-                        sqlx::query(limit).execute(connection).await.map(drop)
-                    })
-                },
-            )
-        };
+        let pool = |connections| AnyPoolOptions::new().max_connections(connections).acquire_timeout(PATIENCE);
         let writers = pool(2).connect(url).await.map_err(text)?;
         migrate(&writers).await?;
-        Ok(Self { writers, readers: pool(4).connect(url).await.map_err(text)?, backend: Backend::Postgres })
+        let readers = pool(5).connect(url).await.map_err(text)?;
+        Ok(Self { writers, readers, backend: Backend::Postgres, url: without_password(url) })
     }
 
     /// Starts a transaction that may write. Writers take turns, whatever the database and whichever process they are in,
@@ -83,16 +86,29 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`] if its turn does not come in time.
     pub async fn write(&self) -> Result<Tx> {
-        let doing = "starting a transaction";
-        let begin = match self.backend {
+        self.begin(match self.backend {
             // A transaction that reads first and writes later could not be made to wait for its turn.
-            Backend::Sqlite => "BEGIN IMMEDIATE",
-            Backend::Postgres => "BEGIN",
-        };
-        let mut inner = self.writers.begin_with(begin).await.map_err(failed(doing))?;
-        if self.backend == Backend::Postgres {
-            sqlx::query(TURN).execute(&mut *inner).await.map_err(failed(doing))?;
-        }
+            Backend::Sqlite => "PRAGMA synchronous = FULL; BEGIN IMMEDIATE",
+            Backend::Postgres => concat!("BEGIN; ", take_turn!()),
+        })
+        .await
+    }
+
+    /// [`Store::write`] for what its sender repeats anyway: a commit does not wait for the disk, and only a crash of the
+    /// machine within the next moments can undo it. Nothing that was committed after it can survive without it.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] if its turn does not come in time.
+    pub async fn write_repeated(&self) -> Result<Tx> {
+        self.begin(match self.backend {
+            Backend::Sqlite => "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE",
+            Backend::Postgres => concat!("BEGIN; SET LOCAL synchronous_commit = off; ", take_turn!()),
+        })
+        .await
+    }
+
+    async fn begin(&self, statement: &'static str) -> Result<Tx> {
+        let inner = self.writers.begin_with(statement).await.map_err(failed("starting a transaction"))?;
         Ok(Tx { inner })
     }
 
@@ -107,6 +123,30 @@ impl Store {
         };
         let inner = self.readers.begin_with(begin).await.map_err(failed("starting to read"))?;
         Ok(Tx { inner })
+    }
+
+    /// Where the database is, without a password.
+    pub(super) fn shown(&self) -> &str {
+        &self.url
+    }
+
+    /// The database's file, if it is one.
+    pub(super) fn file(&self) -> Option<PathBuf> {
+        let path = self.url.strip_prefix("sqlite:")?.strip_suffix("?mode=rwc")?;
+        Some(path.into())
+    }
+
+    /// A connection whose session holds the controller's lock; none if another session has it. None at all if the
+    /// database has no sessions.
+    pub(super) async fn session_lock(&self) -> Result<Option<Option<PoolConnection<Any>>>> {
+        if self.backend != Backend::Postgres {
+            return Ok(None);
+        }
+        let doing = "locking the database for this controller";
+        let mut connection = self.readers.acquire().await.map_err(failed(doing))?;
+        let row = sqlx::query(SOLE).fetch_one(&mut *connection).await.map_err(failed(doing))?;
+        let held: i64 = Row(&row).int("held")?;
+        Ok(Some((held == 1).then_some(connection)))
     }
 
     /// Closes all connections after their work is done.
@@ -131,12 +171,7 @@ fn sqlite_pool(connections: u32) -> AnyPoolOptions {
 }
 
 async fn set_up_sqlite(connection: &mut AnyConnection) -> std::result::Result<(), sqlx::Error> {
-    for pragma in [
-        "PRAGMA busy_timeout = 5000",
-        "PRAGMA journal_mode = WAL",
-        "PRAGMA synchronous = FULL",
-        "PRAGMA foreign_keys = ON",
-    ] {
+    for pragma in ["PRAGMA busy_timeout = 5000", "PRAGMA journal_mode = WAL", "PRAGMA foreign_keys = ON"] {
         sqlx::query(pragma).execute(&mut *connection).await?;
     }
     Ok(())
@@ -157,6 +192,34 @@ fn without_password(url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        Moment,
+        store::{Address, AddressPool},
+    };
+
+    #[tokio::test]
+    async fn a_full_disk_refuses_the_write_and_keeps_what_was_committed() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&format!("sqlite:{}", dir.path().join("site.db").display())).await.unwrap();
+        sqlx::query("PRAGMA max_page_count = 60").execute(&store.writers).await.unwrap();
+        let mut committed = 0_u32;
+        let error = loop {
+            let mut tx = store.write().await.unwrap();
+            let address = std::net::Ipv4Addr::from(committed).into();
+            let owner = "x".repeat(2_000);
+            let claim = Address { address, pool: AddressPool::Instance, owner, since: Moment::default() };
+            let done = match tx.claim_address(&claim).await {
+                Ok(()) => tx.commit().await,
+                Err(error) => Err(error),
+            };
+            match done {
+                Ok(()) => committed += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(error.retryable() && error.to_string().contains("database or disk is full"), "{error}");
+        assert_eq!(store.read().await.unwrap().addresses().await.unwrap().len(), committed as usize);
+    }
 
     #[test]
     fn passwords_are_cut_out_of_urls() {

@@ -6,6 +6,7 @@
 mod support;
 
 mod agents;
+mod daemon;
 mod examples;
 mod instances;
 mod site_file;

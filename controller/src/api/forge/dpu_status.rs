@@ -27,7 +27,7 @@ impl ForgeService {
         let health = status.dpu_health.take().ok_or_else(|| invalid("dpu_health", "is missing"))?;
         let now = Moment::now();
         let observation = read(status, dpu_machine.clone(), now)?;
-        let mut tx = self.store.write().await.map_err(from_store)?;
+        let mut tx = self.store.write_repeated().await.map_err(from_store)?;
         let dpu = tx.dpu(&dpu_machine).await.map_err(from_store)?.ok_or_else(|| unknown(&dpu_machine))?;
         let stored = tx.health_reports(&dpu.id).await.map_err(from_store)?;
         let former = stored.iter().map(|entry| &entry.report).find(|former| former.source == AGENT_SOURCE);

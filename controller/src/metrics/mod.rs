@@ -1,5 +1,7 @@
 //! Prometheus metrics. Everything is read at the moment of the scrape, so there is nothing to keep up to date.
 
+mod calls;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use prometheus_client::{
@@ -23,16 +25,24 @@ struct OfPool {
     pool: String,
 }
 
+pub(crate) use calls::Calls;
+
 /// A DPU counts as up if it reported within this time.
 const UP: Duration = Duration::from_secs(300);
 
 /// What the site looks like now, in the text format of Prometheus.
-pub(crate) async fn render(store: &Store, rules: &RulesInForce, figures: ReconcileFigures) -> Result<String> {
+pub(crate) async fn render(
+    store: &Store,
+    rules: &RulesInForce,
+    figures: ReconcileFigures,
+    calls: &Calls,
+) -> Result<String> {
     let tally = store.read().await?.tally(Moment::now().before(UP)).await?;
     let mut registry = Registry::default();
     site(&mut registry, tally);
     in_force(&mut registry, rules);
     reconciler(&mut registry, figures);
+    calls.register(&mut registry);
     let mut text = String::new();
     // Writing to a string does not fail.
     let _ = encode(&mut text, &registry);

@@ -1,0 +1,225 @@
+//! The daemon as a whole: what it serves, what it refuses, and how it stops.
+
+use std::{fs, path::Path, time::Duration};
+
+use controller::{Config, ServeError, serve};
+use proto::forge::{self, forge_client::ForgeClient};
+use tokio::{sync::oneshot, task::JoinHandle};
+use tonic::{
+    Code, Request,
+    transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
+};
+use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
+
+use crate::support::{dpu, site_text};
+
+struct Daemon {
+    address: String,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Result<(), ServeError>>,
+}
+
+/// A config in `dir`; each text is added to it.
+fn config(dir: &Path, more: &str) -> Config {
+    let pack = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rules/managed_host");
+    fs::write(dir.join("site.yaml"), site_text(1)).unwrap();
+    let text = format!(
+        "listen = '127.0.0.1:0'\nmetrics_listen = '127.0.0.1:0'\ndatabase = 'sqlite:site.db'\nrules = '{}'\n\
+         site_file = 'site.yaml'\naddress_file = 'address'\n{more}",
+        pack.display()
+    );
+    fs::write(dir.join("config.toml"), text).unwrap();
+    Config::read(&dir.join("config.toml")).unwrap()
+}
+
+async fn start(dir: &Path, config: Config) -> Daemon {
+    let (stop, stopped) = oneshot::channel();
+    let task = tokio::spawn(serve(config, async {
+        let _ = stopped.await;
+    }));
+    let address = loop {
+        if let Ok(address) = fs::read_to_string(dir.join("address")) {
+            break address.trim().to_owned();
+        }
+        assert!(!task.is_finished(), "{:?}", task.await);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    Daemon { address, stop, task }
+}
+
+impl Daemon {
+    async fn client(&self) -> ForgeClient<Channel> {
+        let endpoint = Endpoint::from_shared(format!("http://{}", self.address)).unwrap();
+        ForgeClient::new(endpoint.connect().await.unwrap()).max_encoding_message_size(64 << 20)
+    }
+
+    async fn stop(self) {
+        self.stop.send(()).unwrap();
+        self.task.await.unwrap().unwrap();
+    }
+}
+
+fn ask(n: u32) -> Request<forge::ManagedHostNetworkConfigRequest> {
+    Request::new(forge::ManagedHostNetworkConfigRequest { dpu_machine_id: Some((&dpu(n, 0)).into()) })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_daemon_serves_stops_and_serves_the_same_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = start(dir.path(), config(dir.path(), "")).await;
+    let mut client = daemon.client().await;
+    let before = client.get_managed_host_network_config(ask(1)).await.unwrap().into_inner();
+    assert_eq!(client.get_managed_host_network_config(ask(9)).await.unwrap_err().code(), Code::NotFound);
+    let channel = Endpoint::from_shared(format!("http://{}", daemon.address)).unwrap().connect().await.unwrap();
+    let check = HealthCheckRequest { service: "forge.Forge".into() };
+    assert_eq!(HealthClient::new(channel).check(check).await.unwrap().into_inner().status, 1);
+    drop(client);
+    daemon.stop().await;
+
+    fs::remove_file(dir.path().join("address")).unwrap();
+    let daemon = start(dir.path(), config(dir.path(), "")).await;
+    let after = daemon.client().await.get_managed_host_network_config(ask(1)).await.unwrap().into_inner();
+    assert_eq!(before, after);
+    daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metrics_tell_hosts_calls_and_rules() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = config(dir.path(), "");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    config.metrics_listen = Some(free);
+    let daemon = start(dir.path(), config).await;
+    let mut client = daemon.client().await;
+    client.get_managed_host_network_config(ask(1)).await.unwrap();
+    client.get_managed_host_network_config(ask(9)).await.unwrap_err();
+    let text = reqwest::get(format!("http://{free}/metrics")).await.unwrap().text().await.unwrap();
+    for line in [
+        "hosts_per_state{state=\"Ready\"} 1",
+        "dpus 2",
+        "addresses_held{pool=\"loopback\"} 2",
+        "rule_pack_refused 0",
+        "grpc_calls_total{method=\"forge.Forge/GetManagedHostNetworkConfig\",code=\"Ok\"} 1",
+        "grpc_calls_total{method=\"forge.Forge/GetManagedHostNetworkConfig\",code=\"NotFound\"} 1",
+        "grpc_call_seconds_count{method=\"forge.Forge/GetManagedHostNetworkConfig\"} 2",
+    ] {
+        assert!(text.lines().any(|found| found == line), "no `{line}` in\n{text}");
+    }
+    drop(client);
+    daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_has_one_controller_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = start(dir.path(), config(dir.path(), "")).await;
+    let (_stop, stopped) = oneshot::channel::<()>();
+    let second = tokio::spawn(serve(config(dir.path(), ""), async {
+        let _ = stopped.await;
+    }));
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(!second.is_finished(), "it waits for the first to end");
+    first.stop().await;
+    fs::remove_file(dir.path().join("address")).unwrap();
+    while !dir.path().join("address").exists() {
+        assert!(!second.is_finished());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    second.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_oversized_message_is_refused_and_the_next_call_is_served() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = start(dir.path(), config(dir.path(), "")).await;
+    let mut client = daemon.client().await;
+    let status = forge::DpuNetworkStatus {
+        network_config_error: Some("x".repeat(9 << 20)),
+        dpu_machine_id: Some((&dpu(1, 0)).into()),
+        ..Default::default()
+    };
+    let refusal = client.record_dpu_network_status(status).await.unwrap_err();
+    assert!(matches!(refusal.code(), Code::OutOfRange | Code::ResourceExhausted), "{refusal}");
+    client.get_managed_host_network_config(ask(1)).await.unwrap();
+    daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_a_client_ca_only_clients_that_it_signed_get_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let ca = Signer::new("site-ca");
+    let (server, server_key) = ca.sign("localhost");
+    let (client, client_key) = ca.sign("agent");
+    let (stranger, stranger_key) = Signer::new("other-ca").sign("agent");
+    for (file, text) in [("server.pem", &server), ("server.key", &server_key), ("ca.pem", &ca.pem)] {
+        fs::write(dir.path().join(file), text).unwrap();
+    }
+    let tls = "[tls]\ncert = 'server.pem'\nkey = 'server.key'\nclient_ca = 'ca.pem'\n";
+    let daemon = start(dir.path(), config(dir.path(), tls)).await;
+    let port = daemon.address.rsplit(':').next().unwrap().to_owned();
+    let call = async |identity: Option<(&String, &String)>| {
+        let mut tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&ca.pem)).domain_name("localhost");
+        if let Some((cert, key)) = identity {
+            tls = tls.identity(Identity::from_pem(cert, key));
+        }
+        let endpoint = Endpoint::from_shared(format!("https://127.0.0.1:{port}")).unwrap().tls_config(tls).unwrap();
+        let mut client = ForgeClient::new(endpoint.connect_lazy());
+        client.get_managed_host_network_config(ask(1)).await.map(drop)
+    };
+    call(Some((&client, &client_key))).await.unwrap();
+    for identity in [None, Some((&stranger, &stranger_key))] {
+        // Anything but NOT_FOUND: a DPU that is not let in keeps its configuration.
+        assert_ne!(call(identity).await.unwrap_err().code(), Code::NotFound);
+    }
+    daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_start_is_refused_with_its_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = async |config: Config| serve(config, std::future::pending()).await.unwrap_err().to_string();
+    let mut strange = config(dir.path(), "");
+    fs::write(dir.path().join("site.yaml"), site_text(1).replace("Ready", "Redy")).unwrap();
+    assert_eq!(
+        refused(strange.clone()).await,
+        "the site file's hosts are refused:\nhosts[0].initial_state: the rules have no state `Redy`"
+    );
+    fs::write(dir.path().join("site.yaml"), "hosts: 7").unwrap();
+    assert!(refused(strange.clone()).await.contains("site.yaml:1: hosts: expected a list"));
+    strange.site_file = Some(dir.path().join("nowhere.yaml"));
+    assert!(refused(strange).await.contains("nowhere.yaml: cannot be read: No such file"));
+    let other = config(dir.path(), "[tls]\ncert = 'none.pem'\nkey = 'none.key'\n");
+    assert!(refused(other).await.contains("none.pem: No such file"));
+    let mut taken = config(dir.path(), "");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    taken.listen = listener.local_addr().unwrap();
+    assert!(refused(taken).await.contains("Address already in use"));
+    let mut ruleless = config(dir.path(), "");
+    ruleless.rules = Some(dir.path().join("no-rules"));
+    ruleless.database = "sqlite::memory:".into();
+    assert!(refused(ruleless).await.contains("no-rules"));
+}
+
+/// Signs certificates.
+struct Signer {
+    pem: String,
+    issuer: rcgen::Issuer<'static, rcgen::KeyPair>,
+}
+
+impl Signer {
+    fn new(name: &str) -> Self {
+        let mut params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        params.distinguished_name.push(rcgen::DnType::CommonName, name);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        Self { pem, issuer: rcgen::Issuer::new(params, key) }
+    }
+
+    /// Certificate and key, PEM.
+    fn sign(&self, name: &str) -> (String, String) {
+        let params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
+        let key = rcgen::KeyPair::generate().unwrap();
+        (params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
+    }
+}
