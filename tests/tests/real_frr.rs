@@ -9,7 +9,9 @@ use proto::{
 };
 use tests::{
     Binaries,
-    real::{AgentProcess, AgentSetup, DPU_LOOPBACK, Fabric, Part, ROUTE_SERVER, ScriptedController, missing},
+    real::{
+        AgentProcess, AgentSetup, DPU_LOOPBACK, Fabric, Part, ROUTE_SERVER, ScriptedController, missing, parsed, until,
+    },
 };
 
 const PARTS: &[Part] = &[Part::Namespaces, Part::Frr];
@@ -216,4 +218,52 @@ fn needs_frr_without_a_bgp_daemon_sessions_are_unknown() {
     site.shows("all sessions up", &[]);
     site.fabric.dpu.stop();
     site.shows("FRR gone", &[("BgpStats", "", &[ALLOCATIONS, STATE_CHANGES])]);
+}
+
+/// Family, peer and state of each session that a parser finds.
+fn sessions(summary: &serde_json::Value) -> Vec<[String; 3]> {
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let mut sessions = Vec::new();
+    for table in summary["tables"].as_array().unwrap() {
+        for peer in table["peers"].as_array().unwrap() {
+            sessions.push([text(&table["family"]), text(&peer["name"]), state(&peer["state"])]);
+        }
+    }
+    sessions.sort();
+    sessions
+}
+
+fn state(state: &serde_json::Value) -> String {
+    state.as_str().map_or_else(|| state.to_string(), str::to_owned)
+}
+
+#[test]
+fn needs_frr_text_and_json_of_one_router_read_the_same() {
+    if missing(PARTS) {
+        return;
+    }
+    let mut fabric = Fabric::up();
+    let programs = Binaries::ready(false).unwrap();
+    let both = |fabric: &Fabric| {
+        let read = |kind: &str, command: &str| sessions(&parsed(&programs, kind, &fabric.dpu.vtysh(&[command])));
+        // A session can change between the two commands, but not again and again.
+        until("text and JSON agree", REPORTED, || {
+            let (text, json) = (read("bgp-text", "show bgp summary"), read("bgp-json", "show bgp summary json"));
+            if text == json { Ok(text) } else { Err(format!("{text:?}\n{json:?}")) }
+        })
+    };
+    let up = |family: &str, peer: &str| [family.to_owned(), peer.to_owned(), "Established".to_owned()];
+    let (p0, p1) = (up("ipv4Unicast", "p0_if"), up("ipv4Unicast", "p1_if"));
+    let server = up("l2VpnEvpn", ROUTE_SERVER);
+    assert_eq!(both(&fabric), [p0, p1.clone(), server.clone()]);
+
+    fabric.lose_tor(0);
+    let long = "neighbor p1_if description The second uplink of rack 7, patched over panel \"B 12\"";
+    fabric.configure_dpu(&[long, "neighbor 203.0.113.9 remote-as 4294967295", "neighbor 203.0.113.9 shutdown"]);
+    fabric.configure_dpu(&["address-family ipv4 unicast", "neighbor 203.0.113.9 activate"]);
+    let all = both(&fabric);
+    assert_eq!(all.len(), 4, "{all:?}");
+    assert!(all.contains(&p1) && all.contains(&server), "{all:?}");
+    let down: Vec<&str> = all.iter().filter(|it| !it[2].contains("Established")).map(|it| it[1].as_str()).collect();
+    assert_eq!(down, ["203.0.113.9", "p0_if"]);
 }

@@ -35,6 +35,21 @@ pub struct AgentSetup {
 /// Id of the DPU that agents under test run on.
 pub const DPU_ID: &str = "fm100ds0000000000000000000000000000000000000000000000000001";
 
+/// What `dpu-agent parse` reads in `output`, a text of that kind.
+///
+/// # Panics
+/// If it reads nothing.
+#[must_use]
+pub fn parsed(programs: &Binaries, kind: &str, output: &str) -> serde_json::Value {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(&file, output).expect("a file to write to");
+    let done = Command::new(programs.path("dpu-agent")).args(["parse", kind]).arg(file.path()).output();
+    let done = done.expect("dpu-agent runs");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "dpu-agent parse {kind}, {}: {said}\nof:\n{output}", done.status);
+    serde_json::from_slice(&done.stdout).expect("JSON from dpu-agent parse")
+}
+
 impl AgentProcess {
     /// Writes the agent's configuration; nothing runs yet.
     ///

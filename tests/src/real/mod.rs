@@ -17,7 +17,7 @@ mod process;
 mod redfish;
 mod scripted;
 
-pub use agent::{AgentProcess, AgentSetup, DPU_ID};
+pub use agent::{AgentProcess, AgentSetup, DPU_ID, parsed};
 pub use dhcp::{DhcpService, HostClient, Lease, ServerKind};
 pub use fabric::{DPU_LOOPBACK, Fabric, ROUTE_SERVER};
 pub use frr::Router;
