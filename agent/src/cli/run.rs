@@ -1,4 +1,4 @@
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use agent::{Agent, LogFormat, Settings};
 use anyhow::Context as _;
@@ -9,7 +9,12 @@ use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt as _,
 /// Runs until SIGTERM or SIGINT. SIGHUP makes the next pass come at once.
 pub(crate) fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     log(&settings)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // Names are looked up on a thread of their own, which is gone a moment later.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(1)
+        .thread_keep_alive(Duration::from_millis(100))
+        .build()?;
     runtime.block_on(passes(settings))
 }
 
