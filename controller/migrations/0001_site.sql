@@ -184,3 +184,9 @@ CREATE TABLE rule_pack_uses (
     hash TEXT NOT NULL REFERENCES rule_packs (hash),
     at BIGINT NOT NULL
 );
+
+-- What was last known of the site itself, e.g. the digest of its network settings.
+CREATE TABLE site_notes (
+    name TEXT NOT NULL PRIMARY KEY,
+    value TEXT NOT NULL
+);

@@ -14,7 +14,7 @@ use crate::{
     SpecFault, Tls, add_hosts, check_hosts,
     inventory::give_missing_addresses,
     metrics::{self, Calls},
-    network::SiteNetwork,
+    network::{AdoptError, SiteNetwork, adopt_settings},
     rule_packs::reload_on_hangup,
     store::{Store, StoreError},
 };
@@ -34,6 +34,9 @@ pub enum ServeError {
     /// Hosts of the site file do not fit the rules.
     #[error("the site file's hosts are refused:\n{0}")]
     Hosts(String),
+    /// The site file's networks do not fit what is given out.
+    #[error(transparent)]
+    Networks(#[from] AdoptError),
     /// The database cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -174,6 +177,11 @@ async fn take_in(
     packs: &RulePacks,
 ) -> Result<(), ServeError> {
     let now = Moment::now();
+    if let Some(site) = site
+        && adopt_settings(store, site, now).await?
+    {
+        info!("the site's network settings have changed: all hosts have a new network version");
+    }
     if let Some(file) = site_file {
         let rules = packs.rules().current();
         let refuse = |faults: Vec<SpecFault>| {

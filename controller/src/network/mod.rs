@@ -5,6 +5,7 @@
 
 mod addresses;
 mod admission;
+mod adopt;
 mod allocate;
 mod desired;
 mod link;
@@ -14,6 +15,7 @@ mod vpc;
 
 pub use addresses::{AddressError, give_admin_address, give_loopback};
 pub use admission::{InterfaceFault, WantedInterface, wanted_interfaces};
+pub use adopt::{AdoptError, adopt_settings};
 pub use allocate::allocate_interfaces;
 pub use desired::{DesiredInput, desired_config};
 pub use link::{HostSide, host_side};

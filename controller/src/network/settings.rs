@@ -1,11 +1,12 @@
 use std::{fmt, net::IpAddr, ops::RangeInclusive, str::FromStr};
 
 use ipnet::IpNet;
+use serde::Serialize;
 
 use crate::store::Virtualization;
 
 /// Settings of the site that every DPU's configuration rests on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SiteNetwork {
     /// BGP AS number of the DPUs.
     pub asn: u32,
@@ -46,7 +47,7 @@ pub struct SiteNetwork {
 }
 
 /// What routed VPCs (FNN) need beyond bridged ones.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct RoutedVpcs {
     /// AS numbers of the DPUs, one each.
     pub asns: RangeInclusive<u32>,
@@ -77,7 +78,7 @@ impl fmt::Debug for RoutedVpcs {
 }
 
 /// Which routes enter and leave VPCs.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct RoutingProfile {
     /// Route targets to import.
     pub imports: Vec<RouteTarget>,
@@ -96,7 +97,7 @@ pub struct RoutingProfile {
 }
 
 /// A BGP route target, `<asn>:<vni>` as text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RouteTarget {
     /// AS number.
     pub asn: u32,
@@ -117,7 +118,7 @@ impl FromStr for RouteTarget {
 }
 
 /// Network of hosts without a tenant.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AdminSegment {
     /// Its addresses.
     pub prefix: IpNet,
@@ -134,7 +135,7 @@ pub struct AdminSegment {
 }
 
 /// Whether VPCs are closed to each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Isolation {
     /// Closed both ways.
     Mutual,

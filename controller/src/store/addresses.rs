@@ -1,5 +1,7 @@
 use std::{fmt, net::IpAddr, str::FromStr};
 
+use sqlx::any::AnyRow;
+
 use super::{
     Result, StoreError, Tx,
     error::failed,
@@ -77,16 +79,16 @@ impl Tx {
         if done.rows_affected() == 0 { Err(StoreError::taken("address", address.address)) } else { Ok(()) }
     }
 
-    /// Every address that is held.
+    /// Every address that is held, by what it is for.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn addresses(&mut self) -> Result<Vec<Address>> {
-        let rows = sqlx::query("SELECT * FROM addresses ORDER BY pool, owner, address")
+        let rows = sqlx::query("SELECT * FROM addresses")
             .fetch_all(&mut *self.inner)
             .await
             .map_err(failed("listing addresses"))?;
-        rows.iter().map(|row| read_address(&Row(row))).collect()
+        sorted(&rows)
     }
 
     /// Addresses that one owner holds.
@@ -94,12 +96,12 @@ impl Tx {
     /// # Errors
     /// If the database fails.
     pub async fn addresses_of(&mut self, owner: &str) -> Result<Vec<Address>> {
-        let rows = sqlx::query("SELECT * FROM addresses WHERE owner = $1 ORDER BY pool, address")
+        let rows = sqlx::query("SELECT * FROM addresses WHERE owner = $1")
             .bind(owner)
             .fetch_all(&mut *self.inner)
             .await
             .map_err(failed("reading addresses"))?;
-        rows.iter().map(|row| read_address(&Row(row))).collect()
+        sorted(&rows)
     }
 
     /// Takes one address back from its owner. Whoever calls knows that no DPU uses it any more.
@@ -128,6 +130,13 @@ impl Tx {
             .map_err(failed("releasing addresses"))?;
         Ok(())
     }
+}
+
+/// By what they are for and by number: as text, 10.0.0.10 would stand before 10.0.0.9.
+fn sorted(rows: &[AnyRow]) -> Result<Vec<Address>> {
+    let mut addresses = rows.iter().map(|row| read_address(&Row(row))).collect::<Result<Vec<_>>>()?;
+    addresses.sort_by_key(|held| (held.pool, held.address));
+    Ok(addresses)
 }
 
 fn read_address(row: &Row<'_>) -> Result<Address> {

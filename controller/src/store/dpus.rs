@@ -113,6 +113,9 @@ impl Tx {
     /// # Errors
     /// [`StoreError::Missing`] if there is none.
     pub async fn find_dpu(&mut self, id_or_name: &str) -> Result<Dpu> {
+        if id_or_name.contains('\0') {
+            return Err(StoreError::missing("DPU", id_or_name.escape_default()));
+        }
         let row = sqlx::query("SELECT * FROM dpus WHERE id = $1 OR name = $1")
             .bind(id_or_name)
             .fetch_optional(&mut *self.inner)

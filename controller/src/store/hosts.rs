@@ -157,6 +157,10 @@ impl Tx {
     /// # Errors
     /// [`StoreError::Missing`] if there is none.
     pub async fn find_host(&mut self, id_or_name: &str) -> Result<Host> {
+        // Not every database can even be asked for such a name.
+        if id_or_name.contains('\0') {
+            return Err(StoreError::missing("host", id_or_name.escape_default()));
+        }
         let row = sqlx::query("SELECT * FROM hosts WHERE id = $1 OR name = $1")
             .bind(id_or_name)
             .fetch_optional(&mut *self.inner)

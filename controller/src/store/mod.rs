@@ -22,6 +22,7 @@ mod pool_numbers;
 mod record;
 mod requests;
 mod row;
+mod site_notes;
 mod sole;
 mod tally;
 mod vpcs;

@@ -1,6 +1,7 @@
 use std::{fmt, str::FromStr};
 
 use ipnet::IpNet;
+use serde::Serialize;
 
 use super::{
     NumberPool, Result, StoreError, Tx,
@@ -42,7 +43,7 @@ pub struct VpcPrefix {
 }
 
 /// How DPUs realise a VPC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Virtualization {
     /// Ethernet virtualizer: bridged segments.
     Etv,

@@ -7,6 +7,7 @@ mod support;
 
 mod agents;
 mod daemon;
+mod documented;
 mod examples;
 mod instances;
 mod site_file;

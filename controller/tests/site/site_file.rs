@@ -1,7 +1,11 @@
 //! A site file is taken whole or not at all, and every fault is named with its line.
 
 use crate::support::{dpu, host, site_text};
-use controller::{SiteFile, add_hosts, check_hosts, store::Store, store::StoreError};
+use controller::{
+    SiteFile, add_hosts, check_hosts,
+    network::{SiteNetwork, adopt_settings},
+    store::{Store, StoreError},
+};
 
 fn faults(text: &str) -> Vec<String> {
     SiteFile::parse("site.yaml", text).unwrap_err().to_string().lines().map(str::to_owned).collect()
@@ -145,4 +149,36 @@ async fn hosts_come_in_all_or_none_and_a_second_time_change_nothing() {
     assert!(matches!(refusal, StoreError::Taken { what: "DPU", .. }), "{refusal}");
     let mut tx = store.read().await.unwrap();
     assert_eq!(tx.hosts().await.unwrap().len(), 2, "host-3 did not come in alone");
+}
+
+#[tokio::test]
+async fn changed_networks_make_every_host_confirm_and_must_fit_what_is_given_out() {
+    let store = Store::open("sqlite::memory:").await.unwrap();
+    let file = SiteFile::parse("site.yaml", &site_text(2)).unwrap();
+    let hosts = check_hosts(&file.hosts, &"Ready".into()).unwrap();
+    let network = file.network.unwrap();
+    let now = controller::Moment::now();
+    add_hosts(&store, Some(&network), &hosts, now).await.unwrap();
+    let versions = async || {
+        let all = store.read().await.unwrap().hosts().await.unwrap();
+        all.iter().map(|host| host.network_version.number()).collect::<Vec<_>>()
+    };
+    for (changed, after) in [(false, [1, 1]), (false, [1, 1])] {
+        assert_eq!(adopt_settings(&store, &network, now).await.unwrap(), changed);
+        assert_eq!(versions().await, after);
+    }
+    let more_servers = SiteNetwork { route_servers: vec!["10.180.61.6".parse().unwrap()], ..network.clone() };
+    assert!(adopt_settings(&store, &more_servers, now).await.unwrap());
+    assert_eq!(versions().await, [2, 2]);
+
+    let mut moved = network.clone();
+    moved.loopbacks = "10.99.0.0/24".parse().unwrap();
+    moved.admin.gateway = "10.180.60.2".parse().unwrap();
+    let refusal = adopt_settings(&store, &moved, now).await.unwrap_err().to_string();
+    assert!(
+        refusal.contains(&format!("loopback_prefix: 10.180.62.1 of {} is not in 10.99.0.0/24", dpu(1, 0))),
+        "{refusal}"
+    );
+    assert!(refusal.contains(&format!("admin.gateway: 10.180.60.2 is held by {}", dpu(1, 0))), "{refusal}");
+    assert_eq!(versions().await, [2, 2]);
 }
