@@ -113,6 +113,16 @@ impl Reports {
         }
     }
 
+    /// Some guard of the report's parts is interpreted.
+    pub(crate) fn is_interpreted(&self, report: usize) -> bool {
+        self.reports.get(report).is_some_and(|report| {
+            report.parts.iter().any(|part| {
+                let inner = matches!(part.source, Source::Dpus(inner) if self.is_interpreted(inner));
+                inner || part.when.iter().chain(&part.unclassified).any(|guard| guard.interpreted().is_some())
+            })
+        })
+    }
+
     /// The first error of an interpreted guard of these reports, in words.
     pub(crate) fn script_error(&self, reports: &[usize], env: &Env<'_>) -> Option<String> {
         let parts = reports.iter().filter_map(|report| self.reports.get(*report)).flat_map(|report| &report.parts);

@@ -11,19 +11,23 @@ use rhai::{
 };
 
 /// Steps that loading one file, or one guard, may take.
-pub(crate) const OPERATIONS: u64 = 200_000;
+pub(crate) const OPERATIONS: u64 = 100_000;
 /// Steps that one interpreted guard may take.
 pub(crate) const GUARD_OPERATIONS: u64 = 20_000;
 /// Depth of calls, and of inlined functions.
-pub(crate) const CALL_DEPTH: usize = 16;
+pub(crate) const CALL_DEPTH: usize = 8;
 /// Depth of an expression. A state's chain of arms is one expression, each verb a level.
-const EXPRESSION_DEPTH: usize = 512;
-const FUNCTION_EXPRESSION_DEPTH: usize = 64;
+const EXPRESSION_DEPTH: usize = 1024;
+const FUNCTION_EXPRESSION_DEPTH: usize = 32;
+/// Stack for loading a pack, in bytes: expressions are read and evaluated level by level on the stack.
+pub(crate) const LOADING_STACK: usize = 64 * 1024 * 1024;
 const STRING: usize = 16 * 1024;
 const ARRAY: usize = 4096;
 const MAP: usize = 1024;
 const VARIABLES: usize = 256;
 const FUNCTIONS: usize = 4096;
+/// States, rules, arms, gates and names that a pack may declare.
+pub(crate) const DECLARATIONS: usize = 20_000;
 /// Bytes of one file of a pack.
 pub(crate) const FILE_BYTES: u64 = 512 * 1024;
 /// Files of a pack.
@@ -46,7 +50,8 @@ pub(crate) fn sandbox(operations: u64) -> Engine {
         .set_fail_on_invalid_map_property(true)
         .set_strict_variables(true)
         .set_allow_shadowing(false)
-        .set_optimization_level(OptimizationLevel::Simple);
+        // Folding of constants would hide what is compared: `() < 3` would become `false`.
+        .set_optimization_level(OptimizationLevel::None);
     for symbol in ["eval", "import", "export", "print", "debug", "Fn", "is_shared"] {
         engine.disable_symbol(symbol);
     }

@@ -6,6 +6,7 @@ use std::{
     fs, io,
     path::Path,
     sync::Arc,
+    thread,
 };
 
 use rhai::{AST, Engine, EvalAltResult, ParseError, Scope, Token};
@@ -83,6 +84,23 @@ pub fn load_files(
 ) -> Result<RuleSet, PackFaults> {
     let sources: BTreeMap<Arc<str>, Arc<str>> =
         files.into_iter().map(|(name, text)| (name.into(), text.into())).collect();
+    thread::scope(|scope| {
+        let loading = thread::Builder::new().stack_size(limits::LOADING_STACK).name("rules".to_owned());
+        let loaded = loading.spawn_scoped(scope, || load_sources(sources.clone(), options));
+        let stopped = |what: &str| {
+            let mut faults = Faults::default();
+            let whole = Place { file: "".into(), line: 0, column: 0 };
+            faults.add("unreadable", &whole, format!("loading the pack {what}"));
+            PackFaults { faults: faults.0, sources: sources.clone() }
+        };
+        match loaded {
+            Ok(thread) => thread.join().unwrap_or_else(|_| Err(stopped("ended in the middle"))),
+            Err(error) => Err(stopped(&format!("could not be started: {error}"))),
+        }
+    })
+}
+
+fn load_sources(sources: BTreeMap<Arc<str>, Arc<str>>, options: &LoadOptions) -> Result<RuleSet, PackFaults> {
     let collector = Collector::default();
     let mut engine = limits::sandbox(limits::OPERATIONS);
     allow_verbs(&mut engine);

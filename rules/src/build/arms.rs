@@ -78,7 +78,9 @@ impl Builder<'_> {
     }
 
     fn conditions(&mut self, decl: &ArmDecl) -> Vec<(Guard, Wanted)> {
-        decl.conditions.iter().filter_map(|(guard, wanted)| Some((self.guard(guard)?, *wanted))).collect()
+        let conditions = decl.conditions.iter();
+        // A condition that could not be built is one all the same: the arm does not always apply.
+        conditions.map(|(guard, wanted)| (self.guard(guard).unwrap_or_else(|| self.never(guard)), *wanted)).collect()
     }
 
     /// A guard of two parameters needs a DPU to be asked about.

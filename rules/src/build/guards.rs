@@ -13,6 +13,7 @@ use crate::{
         interpret::Script,
         lower::{Lowerer, NotNative},
         names::Function,
+        predicate::BoolExpr,
         reads::Reads,
     },
     snapshot::AREAS,
@@ -63,6 +64,20 @@ impl Builder<'_> {
             script: self.script(decl),
             reads,
         })
+    }
+
+    /// Stands in for a guard that could not be built.
+    pub(super) fn never(&self, decl: &GuardDecl) -> Guard {
+        let never = BoolExpr::Const(false);
+        Guard {
+            place: decl.place.clone(),
+            text: "".into(),
+            of_dpu: false,
+            ask: Some(never.compile()),
+            body: Body::Native(never),
+            script: self.script(decl),
+            reads: Reads::default(),
+        }
     }
 
     /// A number about the host.

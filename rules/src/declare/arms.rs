@@ -1,6 +1,6 @@
 //! The arms of a state: `go`, `pass`, `wait`, `fail`, `delete`, `steps`, and what is said of each.
 
-use rhai::{Array, Dynamic, Engine, FnPtr, Map, NativeCallContext};
+use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, Map, NativeCallContext};
 
 use super::{
     ActionDecl, ArmDecl, Collector, Declarations, Named, OnFailureDecl, Selection, VerbDecl, Wanted, guard, here,
@@ -9,8 +9,8 @@ use super::{
 use crate::decision::Argument;
 
 impl Declarations {
-    fn add_arm(&mut self, ctx: &NativeCallContext, chain: Chain, verb: VerbDecl) -> Chain {
-        let Some(block) = self.blocks.get_mut(chain.block) else { return chain };
+    fn add_arm(&mut self, ctx: &NativeCallContext, chain: Chain, verb: VerbDecl) -> Result<Chain, Box<EvalAltResult>> {
+        let Some(block) = self.room()?.blocks.get_mut(chain.block) else { return Ok(chain) };
         block.arms.push(ArmDecl {
             place: here(ctx),
             verb,
@@ -25,7 +25,7 @@ impl Declarations {
             clears_failure: false,
             or_fail: false,
         });
-        Chain { arm: Some(block.arms.len() - 1), ..chain }
+        Ok(Chain { arm: Some(block.arms.len() - 1), ..chain })
     }
 
     /// Changes the arm that was added last.

@@ -10,11 +10,12 @@ mod states;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rhai::{Engine, FnPtr, NativeCallContext, Position};
+use rhai::{Engine, EvalAltResult, FnPtr, NativeCallContext, Position};
 
 use crate::{
     decision::Argument,
     fault::{Faults, Place},
+    limits,
     snapshot::Alert,
 };
 
@@ -201,6 +202,19 @@ pub(crate) struct Declarations {
     pub(crate) initial: Vec<Use>,
     pub(crate) no_sla_while: Option<GuardDecl>,
     pub(crate) faults: Faults,
+    /// How many things have been declared.
+    count: usize,
+}
+
+impl Declarations {
+    /// There is room for one more declaration.
+    fn room(&mut self) -> Result<&mut Self, Box<EvalAltResult>> {
+        self.count += 1;
+        if self.count > limits::DECLARATIONS {
+            return Err(format!("a pack declares at most {} things", limits::DECLARATIONS).into());
+        }
+        Ok(self)
+    }
 }
 
 /// The declarations while scripts run.

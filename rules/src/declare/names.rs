@@ -1,6 +1,6 @@
 //! Names: gates, probes, classifications, causes, actions, timeouts, limits, counters, notes.
 
-use rhai::{Array, Dynamic, Engine, FnPtr, Map, NativeCallContext};
+use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, Map, NativeCallContext};
 
 use super::{ArgumentType, Collector, Declarations, GateDecl, Named, Use, guard, here, texts, used};
 
@@ -29,8 +29,8 @@ fn gates(collector: &Collector, engine: &mut Engine) {
     engine.register_fn("gate", move |ctx: NativeCallContext, name: &str, closure: FnPtr| {
         let gate = GateDecl { guard: guard(&ctx, closure), waits: None };
         let mut to = to.lock();
-        to.gates.push(Named { name: name.into(), place: here(&ctx), value: gate });
-        GateChain(to.gates.len() - 1)
+        to.room()?.gates.push(Named { name: name.into(), place: here(&ctx), value: gate });
+        Ok::<_, Box<EvalAltResult>>(GateChain(to.gates.len() - 1))
     });
     let to = collector.clone();
     engine.register_fn("waits", move |chain: GateChain, reason: &str| {
@@ -52,7 +52,8 @@ fn plain(collector: &Collector, engine: &mut Engine) {
         let to = collector.clone();
         engine.register_fn(verb, move |ctx: NativeCallContext, name: &str| {
             let name = used(&ctx, name);
-            list(&mut to.lock()).push(name);
+            list(to.lock().room()?).push(name);
+            Ok::<_, Box<EvalAltResult>>(())
         });
     }
 }
@@ -89,7 +90,8 @@ fn numbers(collector: &Collector, engine: &mut Engine) {
     for (verb, list) in lists {
         let to = collector.clone();
         engine.register_fn(verb, move |ctx: NativeCallContext, name: &str, value: i64| {
-            list(&mut to.lock()).push(Named { name: name.into(), place: here(&ctx), value });
+            list(to.lock().room()?).push(Named { name: name.into(), place: here(&ctx), value });
+            Ok::<_, Box<EvalAltResult>>(())
         });
     }
     for (unit, seconds) in [("seconds", 1), ("minutes", 60), ("hours", 3600), ("days", 86_400)] {

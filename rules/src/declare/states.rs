@@ -1,6 +1,6 @@
 //! `state`, `dpu_state`, `any_state`, `steps` and what they say about themselves.
 
-use rhai::{Array, Dynamic, Engine, FnPtr, NativeCallContext};
+use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, NativeCallContext};
 
 use super::{AnyDecl, Block, BlockKind, Collector, Declarations, SlaDecl, StateDecl, guard, here, texts, used};
 use crate::ruleset::StateKind;
@@ -13,9 +13,9 @@ pub(super) struct Chain {
 }
 
 impl Declarations {
-    fn open(&mut self, block: Block) -> Chain {
-        self.blocks.push(block);
-        Chain { block: self.blocks.len() - 1, arm: None }
+    fn open(&mut self, block: Block) -> Result<Chain, Box<EvalAltResult>> {
+        self.room()?.blocks.push(block);
+        Ok(Chain { block: self.blocks.len() - 1, arm: None })
     }
 
     /// Changes the state that a chain is about; verbs of states make no sense for rules of any state.

@@ -175,7 +175,7 @@ impl<'a> Lowerer<'a> {
             Stmt::Return(Some(expr), flags, _) if !flags.contains(ASTFlags::BREAK) => self.expr(expr, scope),
             Stmt::If(flow, position) => {
                 let condition = self.expr(&flow.expr, scope)?;
-                let condition = self.bool(condition, flow.expr.position());
+                let condition = self.bool(condition, flow.expr.start_position());
                 let then = self.statements(flow.body.statements(), scope, *position)?;
                 let otherwise = self.statements(flow.branch.statements(), scope, *position)?;
                 Ok(self.choose(condition, then, otherwise, *position))
@@ -227,7 +227,7 @@ impl<'a> Lowerer<'a> {
     }
 
     pub(super) fn expr(&mut self, expr: &Expr, scope: &Scope) -> Lowering<Lowered> {
-        let position = expr.position();
+        let position = expr.start_position();
         match expr {
             Expr::BoolConstant(value, _) => Ok(Lowered::Bool(BoolExpr::Const(*value))),
             Expr::IntegerConstant(value, _) => Ok(Lowered::Int(IntExpr::Const(*value))),
@@ -275,7 +275,7 @@ impl<'a> Lowerer<'a> {
             .iter()
             .map(|operand| {
                 let lowered = self.expr(operand, scope)?;
-                Ok(self.bool(lowered, operand.position()))
+                Ok(self.bool(lowered, operand.start_position()))
             })
             .collect()
     }
@@ -302,7 +302,7 @@ impl<'a> Lowerer<'a> {
         }
         let mut arguments = Vec::new();
         for argument in &call.args {
-            arguments.push((self.expr(argument, scope)?, argument.position()));
+            arguments.push((self.expr(argument, scope)?, argument.start_position()));
         }
         match (&call.op_token, arguments.len()) {
             (Some(token), 2) => self.binary(token, arguments, position),
@@ -310,11 +310,14 @@ impl<'a> Lowerer<'a> {
                 let operand = arguments.remove(0);
                 Ok(Lowered::Bool(self.bool(operand.0, operand.1).not()))
             }
-            (Some(Token::UnaryMinus), 1) => {
+            (Some(Token::Minus | Token::UnaryMinus), 1) => {
                 let operand = arguments.remove(0);
-                Ok(Lowered::Int(IntExpr::Negate(Box::new(self.int(operand.0, operand.1)))))
+                Ok(Lowered::Int(match self.int(operand.0, operand.1) {
+                    IntExpr::Const(value) if value != i64::MIN => IntExpr::Const(-value),
+                    operand => IntExpr::Negate(Box::new(operand)),
+                }))
             }
-            (Some(Token::UnaryPlus), 1) => Ok(arguments.remove(0).0),
+            (Some(Token::Plus | Token::UnaryPlus), 1) => Ok(arguments.remove(0).0),
             _ => self.function(call.name.as_str(), arguments, position),
         }
     }
@@ -382,7 +385,8 @@ impl<'a> Lowerer<'a> {
             return self.not_native(position, "joining of texts");
         }
         let sides = [self.int(left.0, left.1), self.int(right.0, right.1)];
-        Ok(Lowered::Int(make(Box::new(sides))))
+        let whole = make(Box::new(sides));
+        Ok(Lowered::Int(whole.constant().map_or(whole, IntExpr::Const)))
     }
 
     fn equal(
@@ -552,7 +556,11 @@ impl<'a> Lowerer<'a> {
 }
 
 fn body_position(function: &Function) -> Position {
-    function.body.first().map_or(Position::NONE, Stmt::position)
+    match function.body.first() {
+        Some(Stmt::Expr(expr)) => expr.start_position(),
+        Some(statement) => statement.position(),
+        None => Position::NONE,
+    }
 }
 
 /// A side of a comparison that can be absent, with the kind of its value.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rhai::Position;
 
 use super::{
+    fallible::CanFail,
     lower::{Lowered, Lowerer, Lowering, Scope, Words},
     predicate::{BoolExpr, FactRef, IntExpr, Owner, Query, ReportRef, TextExpr},
 };
@@ -308,6 +309,15 @@ impl Lowerer<'_> {
         }
     }
 
+    fn can_fail(&self, argument: &Lowered) -> bool {
+        match argument {
+            Lowered::Bool(value) => value.can_fail(self.reports),
+            Lowered::Int(value) => value.can_fail(self.reports),
+            Lowered::Text(value, _) => value.can_fail(self.reports),
+            _ => false,
+        }
+    }
+
     /// `name(arguments)`
     pub(super) fn function(
         &mut self,
@@ -366,6 +376,9 @@ impl Lowerer<'_> {
                 Ok(self.contains(list, item, position))
             }
             _ => match self.functions.find(name, arguments.len()).cloned() {
+                Some(_) if arguments.iter().any(|(argument, _)| self.can_fail(argument)) => {
+                    self.not_native(position, "an argument that can fail")
+                }
                 Some(function) => {
                     let values = arguments.into_iter().map(|(value, _)| value);
                     let scope = function.params.iter().cloned().zip(values).collect();

@@ -3,6 +3,7 @@
 pub(crate) mod blame;
 pub(crate) mod clock;
 pub(crate) mod compile;
+mod fallible;
 pub(crate) mod interpret;
 pub(crate) mod lower;
 mod members;

@@ -233,6 +233,22 @@ impl Compare {
 }
 
 impl IntExpr {
+    /// The value of an operation on two constants, if it has one.
+    pub(crate) fn constant(&self) -> Option<i64> {
+        let (sides, operation): (_, fn(i64, i64) -> Option<i64>) = match self {
+            Self::Add(sides) => (sides, i64::checked_add),
+            Self::Subtract(sides) => (sides, i64::checked_sub),
+            Self::Multiply(sides) => (sides, i64::checked_mul),
+            Self::Divide(sides) => (sides, i64::checked_div),
+            Self::Remainder(sides) => (sides, i64::checked_rem),
+            _ => return None,
+        };
+        match &**sides {
+            [Self::Const(left), Self::Const(right)] => operation(*left, *right),
+            _ => None,
+        }
+    }
+
     /// A fact that is a number.
     pub(crate) fn fact(at: FactRef) -> Self {
         match (at.fact.typed)() {

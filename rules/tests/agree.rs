@@ -1,0 +1,343 @@
+//! Native guards and the interpreter give the same answers, errors included, for random guards and random hosts.
+
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+use rules::{
+    ActionRecord, ActionStatus, Alert, Answer, Decision, Dpu, HealthReport, LoadOptions, PowerState, RuleSet, Snapshot,
+    Vendor, load_files,
+};
+
+const NAMES: &str = r#"
+initial("S0");
+timeout("pause", minutes(2));
+limit("tries", 3);
+classification("Stop");
+classification("Mild");
+probe("Link");
+probe("Fan");
+failure_cause("Broken");
+action("act");
+counter("tries").kept_in("S0");
+note("mode", ["fast", "slow"]).kept_in("S0");
+dpu_report("dpu_health")
+    .replaced_by("dpu_replace")
+    .with("dpu_agent").or_alert("Fan", ["Stop"], "silent").unclassified_when(|h, d| d.reachable)
+    .alert("Link", ["Mild"], "x").when(|h, d| d.config_error != "")
+    .with("dpu_merge").except("noise*");
+report("health")
+    .replaced_by("host_replace")
+    .with_dpus("dpu_health")
+    .with("host_merge").only("mon*").when(|h| h.instance.present);
+fn later(h, n) { h.state.elapsed > n }
+fn pick(c, a, b) { if c { a } else { b } }
+fn same(d, e) { d.observed_network_version == e.desired_network_version }
+"#;
+
+/// A guard over the host `h`, and over as many DPUs as are bound: `d0`, `d1`.
+fn truth(depth: u32, dpus: u32) -> BoxedStrategy<String> {
+    let mut leaves = vec![
+        "true",
+        "false",
+        "h.instance.present",
+        "h.instance.deletion_requested",
+        "h.host.rebooted_since_state_change",
+        "h.bmc.power == \"on\"",
+        "h.bmc.power != \"off\"",
+        "h.bmc.vendor in [\"dell\", \"lenovo\"]",
+        "h.failure.cause == \"\"",
+        "h.failure.cause != \"Broken\"",
+        "h.bmc.bios_setup == \"yes\"",
+        "h.host.scout_age.known",
+        "h.host.scout_age == 5",
+        "h.host.scout_age != 5",
+        "h.instance.network_version.known",
+        "h.dpus.is_empty()",
+        "h.decommission.oob_macs.is_empty()",
+        "\"a\" in h.decommission.oob_macs",
+        "h.decommission.oob_macs.contains(\"b\")",
+        "h.state.path.within(\"S0\")",
+        "h.bmc.bios_job.starts_with(\"j\")",
+        "h.bmc.bios_job.is_empty()",
+        "h.done(\"act\")",
+        "h.failed(\"act\")",
+        "h.running(\"act\")",
+        "h.note(\"mode\") == \"fast\"",
+        "h.health.has_class(\"Stop\")",
+        "h.health.has_alert(\"Link\", \"Mild\")",
+        "h.health.has_probe(\"Fan\")",
+        "h.health.missing",
+        "h.dpus.all(|d| d.observed_network_version == d.desired_network_version)",
+        "h.dpus.any(|d| d.observed_instance_version == h.instance.network_version)",
+        "version_at_least(h.bmc.bios_job, \"24.10\")",
+        "h.action_age(\"act\").known",
+        "2 in [1, 2]",
+        "later(h, 30)",
+    ]
+    .into_iter()
+    .map(str::to_owned)
+    .collect::<Vec<_>>();
+    for n in 0..dpus {
+        for leaf in [
+            "primary",
+            "config_error == \"\"",
+            "observed_network_version == D.desired_network_version",
+            "seen_since_state_change",
+            "dpu_health.has_class(\"Stop\")",
+            "dpu_health.has_alert(\"Link\", \"Mild\")",
+            "secure_boot == \"enabled\"",
+            "observed_network_version != D.observed_instance_version",
+            "agent_version == \"1\"",
+            "agent_version.or(\"x\") == \"x\"",
+            "instance_observed == D.required_by_instance",
+            "dpu_health.missing",
+            "state == \"S0\"",
+            "done(\"act\")",
+        ] {
+            leaves.push(format!("d{n}.{}", leaf.replace('D', &format!("d{n}"))));
+        }
+    }
+    if dpus == 2 {
+        leaves.push("same(d0, d1)".to_owned());
+        leaves.push("d0.name == d1.name".to_owned());
+    }
+    let leaf = prop::sample::select(leaves);
+    if depth == 0 {
+        return leaf.boxed();
+    }
+    let inner = truth(depth - 1, dpus);
+    let numbers = number(depth - 1, dpus);
+    let compare = prop::sample::select(vec!["<", "<=", ">", ">=", "==", "!="]);
+    let mut choices = vec![
+        leaf.boxed(),
+        (numbers.clone(), compare, numbers).prop_map(|(a, op, b)| format!("({a}) {op} ({b})")).boxed(),
+        (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a}) && ({b})")).boxed(),
+        (inner.clone(), inner.clone(), inner.clone()).prop_map(|(a, b, c)| format!("({a}) || ({b}) || ({c})")).boxed(),
+        inner.clone().prop_map(|a| format!("!({a})")).boxed(),
+        (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a}) == ({b})")).boxed(),
+        (inner.clone(), inner.clone(), inner.clone())
+            .prop_map(|(a, b, c)| format!("if {a} {{ {b} }} else {{ {c} }}"))
+            .boxed(),
+        (inner.clone(), inner.clone(), inner).prop_map(|(a, b, c)| format!("pick({a}, {b}, {c})")).boxed(),
+    ];
+    if dpus < 2 {
+        let quantifier = prop::sample::select(vec!["all", "any"]);
+        let body = truth(depth - 1, dpus + 1);
+        choices.push((quantifier, body).prop_map(move |(q, body)| format!("h.dpus.{q}(|d{dpus}| {body})")).boxed());
+    }
+    prop::strategy::Union::new(choices).boxed()
+}
+
+fn number(depth: u32, dpus: u32) -> BoxedStrategy<String> {
+    let leaf = prop::sample::select(vec![
+        "0",
+        "1",
+        "60",
+        "9223372036854775807",
+        "h.state.elapsed",
+        "h.host.associated_dpus",
+        "h.instance.generated_segments",
+        "h.instance.extension_services",
+        "h.host.scout_age.or(7)",
+        "h.host.reboot_age.or(h.state.elapsed)",
+        "timeout(\"pause\")",
+        "limit(\"tries\")",
+        "minutes(1)",
+        "hours(h.host.associated_dpus)",
+        "h.counter(\"tries\")",
+        "h.tries(\"act\")",
+        "h.action_age(\"act\").or(3)",
+        "h.dpus.len()",
+        "h.decommission.oob_macs.len()",
+        "h.health.alerts",
+        "h.dpus.count(|d| d.primary)",
+        "pick(h.instance.present, 2, 3)",
+    ])
+    .prop_map(str::to_owned);
+    if depth == 0 {
+        return leaf.boxed();
+    }
+    let inner = number(depth - 1, dpus);
+    let operator = prop::sample::select(vec!["+", "-", "*", "/", "%"]);
+    prop_oneof![
+        leaf,
+        (inner.clone(), operator, inner.clone()).prop_map(|(a, op, b)| format!("({a}) {op} ({b})")),
+        inner.prop_map(|a| format!("-({a})")),
+    ]
+    .boxed()
+}
+
+fn version() -> impl Strategy<Value = Option<String>> {
+    prop::option::of(prop::sample::select(vec!["V1-T1", "V2-T2"]).prop_map(str::to_owned))
+}
+
+fn report() -> impl Strategy<Value = HealthReport> {
+    let alert = (prop::sample::select(vec!["Link", "Fan"]), prop::sample::subsequence(vec!["Stop", "Mild"], 0..=2));
+    prop::collection::vec(alert, 0..3).prop_map(|alerts| HealthReport {
+        alerts: alerts
+            .into_iter()
+            .map(|(id, classes)| Alert {
+                id: id.to_owned(),
+                classifications: classes.into_iter().map(str::to_owned).collect(),
+                ..Alert::default()
+            })
+            .collect(),
+        ..HealthReport::default()
+    })
+}
+
+fn dpu() -> impl Strategy<Value = Dpu> {
+    let flags = any::<[bool; 5]>();
+    let reports = (prop::option::of(report()), prop::option::weighted(0.2, report()), prop::option::of(report()));
+    (flags, version(), version(), version(), reports, any::<bool>()).prop_map(
+        |(flags, desired, observed, instance, (agent, replace, merge), text)| {
+            let mut dpu = Dpu {
+                primary: flags[0],
+                instance_observed: flags[1],
+                required_by_instance: flags[2],
+                reachable: flags[3],
+                desired_network_version: desired.map(|text| text.parse().unwrap()),
+                observed_network_version: observed.map(|text| text.parse().unwrap()),
+                observed_instance_version: instance.map(|text| text.parse().unwrap()),
+                config_error: if text { "x".into() } else { String::new() },
+                agent_version: text.then(|| "1".to_owned()),
+                observed_at: flags[4].then_some(900_000_000_000),
+                ..Dpu::default()
+            };
+            dpu.health.agent = agent;
+            dpu.health.replace = replace;
+            dpu.health.merges.extend(merge.map(|report| (if text { "noise1" } else { "operator" }.to_owned(), report)));
+            dpu
+        },
+    )
+}
+
+fn host() -> impl Strategy<Value = Snapshot> {
+    let numbers = (-2_i64..4, prop::sample::select(vec![-1, 0, 2, i64::MAX]), 0_u64..200, prop::option::of(0_u64..300));
+    let words = (0_usize..3, any::<[bool; 5]>(), version(), prop::option::of(0_usize..3));
+    (
+        numbers,
+        words,
+        prop::collection::vec(dpu(), 0..3),
+        prop::option::of(report()),
+        prop::option::weighted(0.2, report()),
+    )
+        .prop_map(
+            |((dpus_known, segments, elapsed, age), (word, flags, version, status), dpus, merge, replace)| {
+                let mut host = Snapshot { id: "host".into(), now: 1_000_000_000_000, dpus, ..Snapshot::default() };
+                host.state.path = "S0".into();
+                host.state.since = host.now - elapsed * 1_000_000;
+                host.host.associated_dpus = dpus_known;
+                host.instance.generated_segments = segments;
+                host.instance.extension_services = dpus_known;
+                host.instance.present = flags[0];
+                host.instance.deletion_requested = flags[1];
+                host.instance.network_version = version.map(|text| text.parse().unwrap());
+                host.host.scout_seen_at = age.map(|age| host.now - age * 1_000_000);
+                host.host.reboot_requested_at = flags[2].then_some(host.now - 5_000_000);
+                host.host.rebooted_at = flags[3].then_some(host.now);
+                host.bmc.power = [PowerState::On, PowerState::Off, PowerState::Unknown][word];
+                host.bmc.vendor = [Vendor::Dell, Vendor::Other, Vendor::Lenovo][word];
+                host.bmc.bios_setup = [Answer::Yes, Answer::No, Answer::Unreadable][word];
+                host.bmc.bios_job = ["", "job", "24.11"][word].to_owned();
+                host.failure.cause = if flags[4] { "Broken".into() } else { String::new() };
+                host.decommission.oob_macs = ["a", "b"][..word.min(2)].iter().map(|mac| (*mac).to_owned()).collect();
+                if flags[0] {
+                    host.state.counters.insert("tries".into(), 4);
+                    host.state.notes.insert("mode".into(), "fast".into());
+                }
+                if let Some(status) = status {
+                    let status = [ActionStatus::Done, ActionStatus::Failed, ActionStatus::Running][status];
+                    let record = ActionRecord { status, tries: 2, at: host.now - 9_000_000, error: String::new() };
+                    host.state.actions.insert("act".into(), record.clone());
+                    host.dpus.iter_mut().for_each(|dpu| drop(dpu.actions.insert("act".into(), record.clone())));
+                }
+                host.health.replace = replace;
+                host.health.merges.extend(merge.map(|report| ("monitor".to_owned(), report)));
+                host
+            },
+        )
+}
+
+/// One state a guard: whether the guard holds shows in where the host goes.
+fn pack(guards: &[String], interpret: bool) -> RuleSet {
+    let mut text = NAMES.to_owned();
+    for (n, guard) in guards.iter().enumerate() {
+        let _ = writeln!(text, "state(\"S{n}\").entry().no_sla().go(\"End\").when(|h| {guard}).wait(\"no\");");
+    }
+    text.push_str("state(\"End\").terminal().no_sla().wait(\"end\");\n");
+    let options = LoadOptions { interpret, ..LoadOptions::default() };
+    load_files([("rules.rhai".to_owned(), text)], &options).map_err(|faults| faults.to_string()).unwrap()
+}
+
+fn answer(rules: &RuleSet, host: &Snapshot) -> String {
+    match rules.decide(host).decision {
+        Decision::Go(_) => "yes".to_owned(),
+        Decision::Wait(_) => "no".to_owned(),
+        Decision::Error(fault) => fault.reason.to_string(),
+        Decision::Delete(_) => "delete".to_owned(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn native_and_interpreted_guards_agree(
+        guards in prop::collection::vec(truth(3, 0), 12),
+        hosts in prop::collection::vec(host(), 8),
+    ) {
+        let (native, interpreted) = (pack(&guards, false), pack(&guards, true));
+        let left: Vec<_> = native.interpreted_guards().filter(|(_, why)| !why.contains("an argument that can fail")).collect();
+        prop_assert!(left.is_empty(), "{:?}", left);
+        for (n, guard) in guards.iter().enumerate() {
+            for host in &hosts {
+                let mut host = host.clone();
+                host.state.path = format!("S{n}").as_str().into();
+                let (a, b) = (answer(&native, &host), answer(&interpreted, &host));
+                prop_assert_eq!(a, b, "{} over {:?}", guard, host);
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_does_not_change_before_it_is_due(
+        guards in prop::collection::vec(truth(3, 0), 12),
+        hosts in prop::collection::vec(host(), 4),
+        later in 1_u64..400,
+    ) {
+        let rules = pack(&guards, false);
+        for (n, guard) in guards.iter().enumerate() {
+            for host in &hosts {
+                let mut host = host.clone();
+                host.state.path = format!("S{n}").as_str().into();
+                let due = match rules.decide(&host).decision {
+                    Decision::Wait(wait) => wait.recheck_after,
+                    _ => continue,
+                };
+                let mut then = host.clone();
+                then.now += later * 1_000_000;
+                if due.is_none_or(|due| u64::try_from(due).is_ok_and(|due| later < due)) {
+                    prop_assert_eq!(answer(&rules, &then), "no", "{} after {} s, due {:?}", guard, later, due);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_rules_do_not_see_changes_no_answer(
+        guards in prop::collection::vec(truth(3, 0), 6),
+        before in host(),
+        after in host(),
+    ) {
+        let rules = pack(&guards, false);
+        for n in 0..guards.len() {
+            let (mut before, mut after) = (before.clone(), after.clone());
+            before.state.path = format!("S{n}").as_str().into();
+            after.state = before.state.clone();
+            if rules.sees_no_change(&before, &after) {
+                prop_assert_eq!(answer(&rules, &before), answer(&rules, &after), "{}", &guards[n]);
+            }
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! What is wrong with a pack is said with its place and a hint, all of it at once.
+
+use rules::{LoadOptions, load_files};
+
+/// A pack without faults, to be spoilt.
+const SOUND: &str = r#"
+initial("A");
+timeout("pause", minutes(2));
+limit("tries", 3);
+classification("PreventHostStateChanges");
+probe("BgpPeeringTor");
+failure_cause("Broken");
+action("redfish.force_restart");
+action("health.put_report", #{ source: "text", urgent: "bool" });
+counter("retries").kept_in("A");
+note("mode", ["fast", "slow"]).kept_in("A");
+report("health").replaced_by("host_replace").with("host_merge");
+dpu_report("own").with("dpu_agent");
+gate("healthy", |h| !h.health.has_class("PreventHostStateChanges")).waits("Waiting for health");
+"#;
+
+/// Faults of a pack of the sound declarations and `rules`, whose first line is line 1 of `rules.rhai`.
+fn faults(rules: &str) -> Vec<String> {
+    let files = [("names.rhai".to_owned(), SOUND.to_owned()), ("rules.rhai".to_owned(), rules.to_owned())];
+    match load_files(files, &LoadOptions::default()) {
+        Ok(_) => Vec::new(),
+        Err(faults) => faults.faults.iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// The rules without the mark `¶`, and the place that it marks: `rules.rhai:2:30`.
+fn marked(rules: &str) -> (String, String) {
+    let before = rules.split('¶').next().unwrap_or_default();
+    let (line, column) = (before.lines().count().max(1), before.lines().last().map_or(0, |line| line.chars().count()));
+    (rules.replace('¶', ""), format!("rules.rhai:{line}:{}", column + 1))
+}
+
+/// A state A with these arms, and the state B that they may lead to.
+fn arms(arms: &str) -> Vec<String> {
+    faults(&format!(
+        "state(\"A\").sla(minutes(5)).pass(\"healthy\")\n{arms}\n.go(\"B\");\nstate(\"B\").terminal().no_sla().wait(\"end\");"
+    ))
+}
+
+#[test]
+fn a_sound_pack_has_none() {
+    assert_eq!(arms(""), [""; 0]);
+}
+
+#[test]
+fn misspelt_names_are_named_with_the_nearest() {
+    let cases = [
+        (
+            r#".go("B").when(|h| h.instance.¶deletion_requestd)"#,
+            "fact `deletion_requestd` (did you mean `deletion_requested`?)",
+        ),
+        (r#".go("B").when(|h| h.¶instanc.present)"#, "fact `instanc` (did you mean `instance`?)"),
+        (r#".go("B").when(|h| h.dpus.all(|d| d.¶primry))"#, "fact `primry` (did you mean `primary`?)"),
+        (
+            r#".go("B").when(|h| h.dpus.all(|d| h.bmc.¶reachabel && d.primary))"#,
+            "fact `reachabel` (did you mean `reachable`?)",
+        ),
+        (r#".¶go("C").when(|h| h.instance.present)"#, "state `C` (did you mean `A`?)"),
+        (r#".¶pass("helthy")"#, "gate `helthy` (did you mean `healthy`?)"),
+        (
+            r#".go("B").when(|h| h.health.¶has_class("PreventHostStateChange"))"#,
+            "classification `PreventHostStateChange` (did you mean `PreventHostStateChanges`?)",
+        ),
+        (
+            r#".go("B").when(|h| h.health.¶has_probe("BgpPeeringTOR"))"#,
+            "probe `BgpPeeringTOR` (did you mean `BgpPeeringTor`?)",
+        ),
+        (r#".go("B").when(|h| h.¶helth.alerts > 0)"#, "fact `helth` (did you mean `health`?)"),
+        (
+            r#".wait("x").when(|h| h.¶done("redfish.force_restrat"))"#,
+            "action `redfish.force_restrat` (did you mean `redfish.force_restart`?)",
+        ),
+        (
+            r#".go("B").when(|h| h.instance.present).¶does("redfish.force_restrat")"#,
+            "action `redfish.force_restrat` (did you mean `redfish.force_restart`?)",
+        ),
+        (r#".go("B").when(|h| h.¶counter("retrys") > 1)"#, "counter `retrys` (did you mean `retries`?)"),
+        (r#".go("B").when(|h| h.instance.present).¶count("retrys")"#, "counter `retrys` (did you mean `retries`?)"),
+        (r#".go("B").when(|h| h.note("mode") == ¶"fsat")"#, "value `fsat` (did you mean `fast`?)"),
+        (r#".go("B").when(|h| h.instance.present).¶note("mode", "fsat")"#, "value `fsat` (did you mean `fast`?)"),
+        (r#".go("B").when(|h| h.state.elapsed > timeout(¶"paus"))"#, "timeout `paus` (did you mean `pause`?)"),
+        (r#".go("B").when(|h| h.counter("retries") > limit(¶"trys"))"#, "limit `trys` (did you mean `tries`?)"),
+        (r#".go("B").when(|h| h.bmc.power == ¶"onn")"#, "value `onn` (did you mean `on`?)"),
+        (r#".go("B").when(|h| h.bmc.power ¶in ["on", "of"])"#, "value `of` (did you mean `off`?)"),
+        (r#".go("B").when(|h| h.failure.cause == ¶"Brokn")"#, "value `Brokn` (did you mean `Broken`?)"),
+        (r#".go("B").when(|h| h.instance.present).¶cause("Brokn")"#, "failure cause `Brokn` (did you mean `Broken`?)"),
+        (r#".go("B").when(|h| h.state.path.¶within("Q/R"))"#, "state `Q/R`"),
+        (r#".go("B").when(|h| ¶hours_since(h) > 1)"#, "function `hours_since`"),
+        (r#".go("B").¶whn(|h| h.instance.present)"#, "verb `whn` (did you mean `when`?)"),
+        (r#".¶steps("recovery")"#, "steps `recovery`"),
+    ];
+    for (text, expected) in cases {
+        let (text, place) = marked(&format!("\n{text}"));
+        let found = arms(text.trim_start());
+        let expected = format!("{place}: unknown {expected}");
+        assert!(found.contains(&expected), "{text}\nexpected {expected}\nfound {found:#?}");
+    }
+}
+
+#[test]
+fn a_misspelt_name_has_no_fault_beside_itself() {
+    assert_eq!(arms(".go(\"B\").when(|h| h.instance.presnt && h.bmc.power == \"on\")").len(), 1);
+    assert_eq!(arms(".go(\"B\").whn(|h| h.instance.present)").len(), 1);
+}
+
+#[test]
+fn values_of_different_types_do_not_compare() {
+    let cases = [
+        (r#".go("B").when(|h| ¶h.bmc.power > 3)"#, "expected a number, found a text"),
+        (r#".go("B").when(|h| h.bmc.power ¶== 3)"#, "a text is never equal to a number (compare values of one type)"),
+        (
+            r#".go("B").when(|h| h.instance.present ¶== 1)"#,
+            "true or false is never equal to a number (compare values of one type)",
+        ),
+        (
+            r#".go("B").when(|h| h.instance.present == ¶())"#,
+            "`()` is no value of the rule language (use `.known` or `.or(…)`)",
+        ),
+        (
+            r#".go("B").when(|h| ¶h.host.scout_age > 300)"#,
+            "expected a number, found `scout_age`, which can be absent (say what absence means: `scout_age.or(…)` or `.known`)",
+        ),
+        (r#".go("B").when(|h| ¶h.state.elapsed)"#, "expected true or false, found a number"),
+        (r#".go("B").when(|h| ¶1)"#, "expected true or false, found a number"),
+        (r#".go("B").when(|h| ¶"true")"#, "expected true or false, found a text"),
+        (r#".go("B").when(|h| h.instance.present && ¶h.bmc.power)"#, "expected true or false, found a text"),
+        (r#".go("B").when(|h| !¶h.state.elapsed)"#, "expected true or false, found a number"),
+        (r#".go("B").when(|h| h.dpus.¶all(|d| d.state))"#, "expected true or false, found a text"),
+        (r#".go("B").when(|h| h.instance.present.¶known)"#, "this fact is always known (leave `.known` out)"),
+        (
+            r#".go("B").when(|h| h.host.scout_age ¶== "x")"#,
+            "`scout_age`, which can be absent is never equal to a text (compare values of one type)",
+        ),
+        (
+            r#".go("B").when(|h| h.decommission.oob_macs ¶== 3)"#,
+            "a list is never equal to a number (compare values of one type)",
+        ),
+        (
+            r#".go("B").when(|h| h.dpus ¶== 2)"#,
+            "the list of DPUs is never equal to a number (compare values of one type)",
+        ),
+        (r#".go("B").when(|h| ¶h.instance)"#, "expected true or false, found the area `instance`"),
+        (r#".go("B").when(|h| ¶h)"#, "expected true or false, found the host"),
+        (
+            r#".go("B").¶when(|h, d| d.primary)"#,
+            "there is no DPU to ask this about (write `|h| h.dpus.all(|d| …)`, or use it in a `dpu_state` that is no barrier)",
+        ),
+        (r#".go("B").¶when(|| true)"#, "a guard takes the host, or the host and a DPU (write `|h| …` or `|h, d| …`)"),
+        (
+            r#".go("B").when(|h| h.instance.present).¶does("health.put_report", #{ source: 3, urgent: true })"#,
+            "argument `source` has another type than the action declares",
+        ),
+        (
+            r#".go("B").when(|h| h.instance.present).¶does("health.put_report", #{ source: "x" })"#,
+            "action `health.put_report` needs an argument `urgent`",
+        ),
+        (
+            r#".go("B").when(|h| h.instance.present).¶does("redfish.force_restart", #{ sorce: "x" })"#,
+            "unknown argument `sorce`",
+        ),
+    ];
+    for (text, expected) in cases {
+        let (text, place) = marked(&format!("\n{text}"));
+        let found = arms(text.trim_start());
+        let expected = format!("{place}: {expected}");
+        assert_eq!(found, [expected], "{text}");
+    }
+}
+
+#[test]
+fn what_the_engine_below_takes_for_equal_or_not_is_refused() {
+    // Left to itself rhai answers false, false, false, true to these, and no error.
+    for text in [r#"() < 3"#, r#"() == 0"#, r#""3" == 3"#, r#""3" != 3"#] {
+        let found = arms(&format!(".go(\"B\").when(|h| {text})"));
+        assert!(
+            found.iter().all(|fault| fault.starts_with("rules.rhai:2:")) && !found.is_empty(),
+            "{text}: {found:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_variable_that_nobody_declared_is_named() {
+    assert_eq!(arms(".go(\"B\").when(|h| x.present)"), ["rules.rhai:2:19: Undefined variable: x"]);
+}
+
+#[test]
+fn names_are_checked_in_guards_that_stay_interpreted() {
+    let found = arms(".go(\"B\").when(|h| { let n = 0; for x in 0..2 { n += 1; } n > h.instance.generated_segmnts })");
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(found[0].contains("unknown fact `generated_segmnts` (did you mean `generated_segments`?)"), "{found:#?}");
+    let found = arms(".go(\"B\").when(|h| { let area = h.instance; area.presnt })");
+    assert!(found.iter().any(|fault| fault.contains("unknown fact `presnt` (did you mean `present`?)")), "{found:#?}");
+}
+
+#[test]
+fn the_graph_has_to_hold_together() {
+    let end = "state(\"B\").terminal().no_sla().wait(\"end\");";
+    let cases = [
+        (
+            format!("state(\"A\").sla(1).pass(\"healthy\").go(\"B\");\n{end}\nstate(\"Island\").sla(1).go(\"B\");"),
+            "rules.rhai:3:1: no host can get into state `Island`",
+        ),
+        (
+            "state(\"A\").sla(1).pass(\"healthy\").wait(\"x\");".to_owned(),
+            "rules.rhai:1:1: no arm leaves state `A` (add one, or say `.terminal()` or `.waits_for_operator()`)",
+        ),
+        (
+            format!("state(\"A\").pass(\"healthy\").go(\"B\");\n{end}"),
+            "rules.rhai:1:1: state `A` has no time limit (add `.sla(minutes(30))` or `.no_sla()`)",
+        ),
+        (format!("state(\"A\").sla(1).go(\"B\");\n{end}"), "names.rhai:14:1: no state passes gate `healthy`"),
+        (
+            format!("state(\"A\").sla(1).pass(\"healthy\").go(\"B\").wait(\"never\");\n{end}"),
+            "rules.rhai:1:43: this arm is never reached: the one at rules.rhai:1:35 always applies",
+        ),
+        (
+            format!("state(\"A\").sla(1).pass(\"healthy\").go(\"B\").when(|h| h.instance.present);\n{end}"),
+            "state `A` can be left without any arm that applies",
+        ),
+        (
+            format!("state(\"A\").sla(1).pass(\"healthy\").go(\"B\");\n{end}\n{end}"),
+            "rules.rhai:3:1: state `B` is declared twice (first at rules.rhai:2:1)",
+        ),
+        (
+            format!("state(\"A\").sla(1).pass(\"healthy\").go(\"B\");\n{end}\nsteps(\"unused\").wait(\"x\");"),
+            "no state takes over the steps `unused`",
+        ),
+        (
+            format!("state(\"A\").sla(1).pass(\"healthy\").go(\"B\");\n{end}\nany_state(\"always\").wait(\"x\");"),
+            "an arm for any state that always applies would stop every host",
+        ),
+        (
+            format!(
+                "state(\"A\").sla(1).pass(\"healthy\").go(\"B\");\n{end}\nany_state(\"q\").within(\"Q\").wait(\"x\").when(|h| h.instance.present);"
+            ),
+            "unknown state `Q`",
+        ),
+        (
+            format!(
+                "state(\"A\").sla(1).go(\"C\");\nstate(\"C\").sla(1).go(\"A\");\n{end}\nstate(\"D\").entry().sla(1).pass(\"healthy\").go(\"B\");"
+            ),
+            "hosts go round for ever: A -> C",
+        ),
+        (
+            format!("state(\"A\").sla(1).pass(\"healthy\").go(\"B\");\n{end}\ninitial(\"B\");"),
+            "hosts can start in one state only",
+        ),
+        (
+            format!("state(\"A\").sla(1).when(|h| h.instance.present).pass(\"healthy\").go(\"B\");\n{end}"),
+            "`when` says something about an arm, and there is none before it",
+        ),
+        (
+            format!("state(\"A\").sla(1).pass(\"healthy\").go(\"B\").ignoring_failure();\n{end}"),
+            "`ignoring_failure` says something about an action, and there is none before it",
+        ),
+    ];
+    for (rules, expected) in cases {
+        let found = faults(&rules);
+        assert!(found.iter().any(|fault| fault.contains(expected)), "{rules}\nexpected {expected}\nfound {found:#?}");
+    }
+}
+
+#[test]
+fn everything_is_reported_in_one_go() {
+    let found = faults(concat!(
+        "state(\"A\")\n",
+        "    .pass(\"helthy\")\n",
+        "    .pass(\"healthy\")\n",
+        "    .go(\"Bee\").when(|h| h.instance.presnt)\n",
+        "    .go(\"B\");\n",
+        "state(\"B\").terminal().no_sla().wait(\"end\");\n",
+        "state(\"Island\").sla(1).go(\"B\").does(\"redfish.explode\");\n",
+    ));
+    let expected = [
+        "rules.rhai:1:1: state `A` has no time limit",
+        "rules.rhai:2:6: unknown gate `helthy`",
+        "rules.rhai:4:6: unknown state `Bee`",
+        "rules.rhai:4:36: unknown fact `presnt`",
+        "rules.rhai:7:1: no host can get into state `Island`",
+        "rules.rhai:7:32: unknown action `redfish.explode`",
+    ];
+    for expected in expected {
+        assert!(found.iter().any(|fault| fault.starts_with(expected)), "expected {expected}\nfound {found:#?}");
+    }
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+}
+
+#[test]
+fn a_syntax_error_is_named_and_does_not_hide_those_of_other_files() {
+    let files = [
+        ("broken.rhai".to_owned(), "state(\"A\")\n    .go(\"B\".when(|h| true);".to_owned()),
+        ("other.rhai".to_owned(), "probe(\"P\");\nprobe(\"P\");".to_owned()),
+    ];
+    let found = load_files(files, &LoadOptions::default()).unwrap_err();
+    let texts: Vec<String> = found.faults.iter().map(ToString::to_string).collect();
+    assert!(texts.iter().any(|text| text.starts_with("broken.rhai:2:")), "{texts:#?}");
+    assert!(texts.iter().any(|text| text.contains("probe `P` is declared twice")), "{texts:#?}");
+    assert!(found.sources.contains_key("broken.rhai"));
+}
+
+#[test]
+fn an_empty_pack_is_refused() {
+    let found = load_files(Vec::new(), &LoadOptions::default()).unwrap_err();
+    assert!(found.to_string().contains("the pack has no files"), "{found}");
+}
+
+#[test]
+fn settings_and_actions_of_the_site_are_checked_against_the_pack() {
+    let rules =
+        "state(\"A\").sla(minutes(5)).pass(\"healthy\").go(\"B\");\nstate(\"B\").terminal().no_sla().wait(\"end\");";
+    let files = || [("names.rhai".to_owned(), SOUND.to_owned()), ("rules.rhai".to_owned(), rules.to_owned())];
+    let options = LoadOptions {
+        timeouts: [("paus".to_owned(), 1)].into(),
+        known_actions: Some(vec!["redfish.force_restart".to_owned()]),
+        ..LoadOptions::default()
+    };
+    let found = load_files(files(), &options).unwrap_err().to_string();
+    assert!(found.contains("the site's settings: unknown timeout `paus` (did you mean `pause`?)"), "{found}");
+    assert!(found.contains("the controller has no action `health.put_report`"), "{found}");
+
+    let options = LoadOptions { timeouts: [("pause".to_owned(), 7)].into(), ..LoadOptions::default() };
+    let loaded = load_files(files(), &options).unwrap();
+    assert_eq!(loaded.timeouts().collect::<Vec<_>>(), [("pause", 7)]);
+}

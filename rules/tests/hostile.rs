@@ -1,0 +1,176 @@
+//! Packs that mean harm, or do it by mistake: bounded in time and memory, a named error, and nobody else affected.
+
+use std::time::{Duration, Instant};
+
+use rules::{Decision, FaultKind, LoadOptions, Snapshot, load_files};
+
+const END: &str = "initial(\"A\");\nstate(\"B\").terminal().no_sla().wait(\"end\");\n";
+
+fn load(rules: &str) -> Result<rules::RuleSet, rules::PackFaults> {
+    load_files([("rules.rhai".to_owned(), format!("{END}{rules}"))], &LoadOptions::default())
+}
+
+#[test]
+fn scripts_that_do_not_end_are_stopped_and_named() {
+    let cases = [
+        ("loop { }", "more than 100000 steps"),
+        ("let s = \"x\"; loop { s += s; }", "too large"),
+        ("let a = []; loop { a.push(1); }", ""),
+        ("let m = #{}; let i = 0; loop { m[`k${i}`] = i; i += 1; }", ""),
+        ("fn f(n) { f(n + 1) }\nf(0);", "Stack overflow"),
+        ("while true { state(\"S\"); }", ""),
+    ];
+    for (script, expected) in cases {
+        let started = Instant::now();
+        let faults = load(script).unwrap_err().to_string();
+        assert!(started.elapsed() < Duration::from_secs(5), "{script} took {:?}", started.elapsed());
+        assert!(faults.contains("rules.rhai:"), "{script}: {faults}");
+        assert!(faults.contains(expected), "{script}: {faults}");
+    }
+}
+
+#[test]
+fn what_reaches_outside_is_not_there() {
+    for script in [
+        "eval(\"1\");",
+        "import \"other\" as o;",
+        "print(\"x\");",
+        "debug(\"x\");",
+        "sleep(1);",
+        "timestamp();",
+        "rand();",
+        "open_file(\"/etc/passwd\");",
+        "let f = Fn(\"state\"); f.call(\"X\");",
+    ] {
+        let faults = load(script).unwrap_err().to_string();
+        assert!(faults.contains("rules.rhai:"), "{script}: {faults}");
+    }
+}
+
+#[test]
+fn a_deep_expression_is_refused_and_a_long_chain_of_arms_is_not() {
+    for depth in [1100, 20_000] {
+        let deep = format!("let x = {}1{};", "(".repeat(depth), ")".repeat(depth));
+        let faults = load(&deep).unwrap_err().to_string();
+        assert!(faults.contains("rules.rhai:3:") && faults.contains("complexity"), "{faults}");
+    }
+    let arms = (0..400).map(|n| format!("    .wait(\"{n}\").when(|h| h.bmc.boss_job == \"{n}\")\n"));
+    let long = format!("state(\"A\").sla(1)\n{}    .go(\"B\");", arms.collect::<String>());
+    assert!(load(&long).is_ok(), "{}", load(&long).unwrap_err());
+}
+
+#[test]
+fn a_guard_that_does_not_end_closes_its_gate_and_no_other() {
+    let rules = load(
+        "state(\"A\").sla(1)
+            .pass(\"endless\").when(|h| h.instance.present)
+            .go(\"B\");
+        gate(\"endless\", |h| { let n = 0; while n >= 0 { n += 1; if n > 1000000 { n = 0; } } h.instance.present })
+            .waits(\"Waiting for ever\");",
+    )
+    .unwrap();
+    assert_eq!(rules.interpreted_guards().count(), 1);
+    let mut host = Snapshot { id: "host1".into(), ..Snapshot::default() };
+    host.state.path = "A".into();
+    host.instance.present = true;
+    let started = Instant::now();
+    let decision = rules.decide(&host).decision;
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    let Decision::Error(fault) = decision else { panic!("{decision:?}") };
+    assert_eq!((fault.kind, fault.gate.as_deref()), (FaultKind::Guard, Some("endless")));
+    assert!(fault.reason.contains("host1") && fault.reason.contains("Too many operations"), "{}", fault.reason);
+    host.instance.present = false;
+    assert!(matches!(rules.decide(&host).decision, Decision::Go(_)));
+}
+
+#[test]
+fn a_guard_cannot_use_up_the_stack() {
+    // As deep as the limits allow, in every direction at once.
+    let nested = |inner: &str| format!("{}{inner}{}", "(1 + ".repeat(12), ")".repeat(12));
+    let functions: String =
+        (0..7).map(|n| format!("fn f{n}(h) {{ let x = 0; {} }}\n", nested(&format!("f{}(h)", n + 1)))).collect();
+    let text = format!(
+        "{functions}fn f7(h) {{ let x = 1; x }}\nfn again(h) {{ let x = 1; again(h) }}\n
+        state(\"A\").sla(1).go(\"B\").when(|h| {{ let x = 1; f0(h) > 0 }}).go(\"B\").when(|h| {{ let x = 1; again(h) }}).wait(\"x\");"
+    );
+    let rules = load(&text).unwrap();
+    let mut host = Snapshot::default();
+    host.state.path = "A".into();
+    let decision = rules.decide(&host).decision;
+    assert!(matches!(decision, Decision::Go(_) | Decision::Error(_)), "{decision:?}");
+}
+
+#[test]
+fn errors_at_run_time_keep_the_host_where_it_is_and_say_where() {
+    let cases = [
+        ("|h| 1 / h.instance.generated_segments > 0", "division by zero"),
+        ("|h| h.instance.generated_segments % h.instance.extension_services == 0", "division by zero"),
+        ("|h| 9223372036854775807 + h.host.associated_dpus > 0", "left the range of 64 bits"),
+        ("|h| { let q = 1; q / h.instance.generated_segments > 0 }", "division by zero"),
+        ("|h| { let x = []; x[h.instance.generated_segments] }", ""),
+        ("|h| { throw \"no\" }", "no"),
+        ("|h| { let x = h.host.associated_dpus; x }", "not true or false"),
+        ("|h| { let x = \"true\"; x }", "not true or false"),
+        ("|h| { let x = 1; }", "not true or false"),
+        ("|h| { let age = h.host.scout_age; age < 3 }", "neither more nor less"),
+    ];
+    for (guard, expected) in cases {
+        let text = format!("state(\"A\").sla(1).go(\"B\").when({guard}).wait(\"x\");");
+        let rules = load(&text).unwrap_or_else(|faults| panic!("{guard}: {faults}"));
+        let mut host = Snapshot { id: "host1".into(), ..Snapshot::default() };
+        host.state.path = "A".into();
+        host.host.associated_dpus = 1;
+        let Decision::Error(fault) = rules.decide(&host).decision else { panic!("{guard}") };
+        assert_eq!(fault.kind, FaultKind::Guard, "{guard}");
+        assert!(fault.reason.contains("rules.rhai:3") && fault.reason.contains("host1"), "{guard}: {}", fault.reason);
+        assert!(fault.reason.contains(expected), "{guard}: {}", fault.reason);
+        let explained = rules.explain(&host);
+        assert!(explained.arms[0].error.is_some(), "{guard}: {explained:?}");
+    }
+}
+
+#[test]
+fn whole_numbers_divide_to_whole_numbers() {
+    let rules =
+        load("state(\"A\").sla(1).go(\"B\").when(|h| 1 / 2 == 0 && 7 / 2 == 3 && -7 / 2 == -3).wait(\"x\");").unwrap();
+    let mut host = Snapshot::default();
+    host.state.path = "A".into();
+    assert!(matches!(rules.decide(&host).decision, Decision::Go(_)));
+}
+
+#[test]
+fn a_switch_with_a_guard_and_a_range_answers_right() {
+    let rules = load(
+        "fn size(n, ok) { switch n { 5 if ok => \"five\", 0..10 => \"small\", _ => \"other\" } }
+        state(\"A\").sla(1)
+            .go(\"B\").when(|h| size(h.host.associated_dpus, h.instance.present) == \"five\")
+            .fail(\"small\").when(|h| size(h.host.associated_dpus, h.instance.present) == \"small\")
+            .wait(\"other\");",
+    )
+    .unwrap();
+    let outcome = |dpus, ok| {
+        let mut host = Snapshot::default();
+        host.state.path = "A".into();
+        host.host.associated_dpus = dpus;
+        host.instance.present = ok;
+        match rules.decide(&host).decision {
+            Decision::Go(_) => "five",
+            Decision::Error(_) => "small",
+            _ => "other",
+        }
+    };
+    assert_eq!(
+        [outcome(5, true), outcome(5, false), outcome(7, false), outcome(12, true)],
+        ["five", "small", "small", "other"]
+    );
+}
+
+#[test]
+fn a_state_that_the_rules_lack_is_an_error_of_that_host() {
+    let rules = load("state(\"A\").sla(1).go(\"B\");").unwrap();
+    let mut host = Snapshot::default();
+    host.state.path = "Gone".into();
+    let Decision::Error(fault) = rules.decide(&host).decision else { panic!() };
+    assert_eq!(fault.kind, FaultKind::UnknownState);
+    assert!(fault.reason.contains("`Gone`"));
+}
