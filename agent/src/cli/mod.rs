@@ -11,7 +11,7 @@ use clap::{Parser, Subcommand};
 
 /// Makes a DPU run what its site controller wants, checks it, and reports it.
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(name = "dpu-agent", version)]
 pub(crate) struct Cli {
     /// Configuration file.
     #[arg(long, global = true, default_value = "/etc/dpu-agent/config.toml", value_name = "FILE")]
