@@ -207,6 +207,13 @@ fn needs_frr_evpn_over_the_uplinks_is_watched_where_there_is_no_route_server() {
 
     site.fabric.configure_tor(0, &["address-family l2vpn evpn", "neighbor swp1 shutdown"]);
     site.shows("ToR 0 shut by hand", &[("BgpPeeringTor", "p0_if", &[ALLOCATIONS])]);
+
+    // Up again, but without EVPN: FRR's JSON calls such a session Established.
+    site.fabric.configure_tor(0, &["no neighbor swp1 shutdown"]);
+    site.shows("ToR 0 back", &[]);
+    site.fabric.configure_tor(0, &["address-family l2vpn evpn", "no neighbor swp1 activate"]);
+    site.fabric.wait_for("ipv4Unicast", "p0_if", |s| s == "Established");
+    site.shows("no EVPN on ToR 0", &[("BgpPeeringTor", "p0_if", &[ALLOCATIONS])]);
 }
 
 #[test]

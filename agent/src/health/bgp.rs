@@ -131,9 +131,7 @@ fn unused_families(summary: &BgpSummary, findings: &mut Findings) {
     let Some(table) = summary.default_vrf(&Family::Ipv6Unicast) else { return };
     let up = |peer: &&BgpPeer| matches!(peer.state, PeerState::NotNegotiated);
     let named: Vec<&str> = table.peers.iter().filter(up).map(|peer| peer.name.as_str()).collect();
-    let down = table.peers.iter().filter(|peer| matches!(peer.state, PeerState::Down(_))).count();
-    let counted = table.failed_peers.and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
-    let unnamed = counted.saturating_sub(down);
+    let unnamed = table.unnamed_failures();
     let family = table.family.name();
     if !named.is_empty() {
         let message = format!("{} did not agree to {family}", named.join(", "));

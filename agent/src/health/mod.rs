@@ -92,14 +92,25 @@ impl Hands<'_> {
         run(command, arguments, self.settings.hbn.command_timeout).await
     }
 
-    /// Asks FRR for its sessions: as JSON, and as text where FRR has no JSON to give.
+    /// Asks FRR for its sessions: as JSON, and as text where FRR has no JSON to give or its JSON does not name the
+    /// sessions that it counts as failed.
     async fn sessions(&self) -> BgpReading {
         let vtysh = &self.settings.hbn.vtysh;
+        let text = async || reading(self.read(vtysh, &["-c", "show bgp summary"]).await, bgp_text);
         let json = self.read(vtysh, &["-c", "show bgp summary json"]).await;
         if json.as_ref().is_ok_and(|output| output.stdout.contains('%') && !output.stdout.contains('{')) {
-            return reading(self.read(vtysh, &["-c", "show bgp summary"]).await, bgp_text);
+            return text().await;
         }
-        reading(json, bgp_json)
+        let said = reading(json, bgp_json);
+        match &said {
+            BgpReading::Summary(summary) if summary.tables.iter().any(|table| table.unnamed_failures() > 0) => {
+                match text().await {
+                    BgpReading::Unreadable(_) => said,
+                    named => named,
+                }
+            }
+            _ => said,
+        }
     }
 }
 

@@ -39,6 +39,17 @@ pub struct BgpTable {
     pub dynamic_peers: Option<u32>,
 }
 
+impl BgpTable {
+    /// Sessions that FRR counts as failed without a session being down: the peer did not agree to the family. JSON calls
+    /// them Established; only the text says which they are.
+    #[must_use]
+    pub fn unnamed_failures(&self) -> usize {
+        let named = |peer: &&BgpPeer| matches!(peer.state, PeerState::Down(_) | PeerState::NotNegotiated);
+        let counted = self.failed_peers.and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
+        counted.saturating_sub(self.peers.iter().filter(named).count())
+    }
+}
+
 /// A session in the answer of `summary failed`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FailedSession {
