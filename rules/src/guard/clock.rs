@@ -9,15 +9,19 @@ use super::{
 };
 use crate::snapshot::{FactType, Value};
 
-/// Seconds after which an answer is asked for again if the moment it flips is not known.
-const FALLBACK: i64 = 30;
+/// Seconds after which an answer is asked for again if the moment it flips is not known: ages count whole seconds, so no
+/// change is missed.
+const FALLBACK: i64 = 1;
 
 impl Guard {
     /// Seconds until the answer can change by time alone, none if it cannot.
     pub(crate) fn next_flip(&self, env: &Env<'_>) -> Option<i64> {
         match &self.body {
             Body::Native(expr) => bool(expr, env),
-            Body::Script(_) => self.reads.facts.iter().any(|fact| fact.kind == FactType::Age).then_some(FALLBACK),
+            Body::Script(_) => {
+                let timed = self.reads.records || self.reads.facts.iter().any(|fact| fact.kind == FactType::Age);
+                timed.then_some(FALLBACK)
+            }
         }
     }
 }
