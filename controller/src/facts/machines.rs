@@ -105,8 +105,9 @@ pub(super) fn dpu(record: &HostRecord, dpu: &Dpu) -> rules::Dpu {
     let restarted = found.at("requested", "restart");
     // A report that came after the restart shows as well that the operating system is up.
     let running = found.is_true("observed", "os_running").then(|| found.at("observed", "os_running")).flatten();
-    let up = running.max(seen.map(|seen| seen.observed_at));
-    let up = up.filter(|at| restarted.is_none_or(|restarted| *at > restarted));
+    let since_restart = |at: &Moment| restarted.is_none_or(|restarted| *at > restarted);
+    let reported = seen.map(|seen| seen.observed_at).filter(since_restart);
+    let up = running.filter(since_restart).max(reported);
     let request = record.requests.iter().find(|request| request.kind == "dpu_reprovision");
     let asked = request.is_some_and(|request| match request.arguments.get("dpus") {
         Some(named) => named.split(',').any(|name| name == dpu.name || name == dpu.id.as_str()),
@@ -144,7 +145,8 @@ pub(super) fn dpu(record: &HostRecord, dpu: &Dpu) -> rules::Dpu {
         actions: journal::of_dpu(record, dpu.id.as_str(), since),
         health: reports::dpu(record.health.get(&dpu.id)),
         observed_at: micros(seen.map(|seen| seen.observed_at)),
-        discovered_at: micros(event(&["discovered"])),
+        // An agent that reports has found out what it runs on.
+        discovered_at: micros(event(&["discovered"]).max(reported)),
         booted_at: micros(event(&["booted", "discovered"]).max(up)),
         reboot_requested_at: micros(restarted),
         reprovision_restart_requested_at: micros(restart.map(|request| request.at)),

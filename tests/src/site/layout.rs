@@ -192,7 +192,7 @@ impl SiteDir {
             "site_file": self.path("site.yaml"),
             "timing": { "sweep_secs": plan.sweep_secs },
             // Minutes on a real site.
-            "rule_timeouts": { "power_down_wait": 1, "uefi_boot_wait": 1 },
+            "rule_timeouts": { "power_down_wait": 1, "uefi_boot_wait": 1, "dpu_wait_time": 1 },
         }))?;
         self.write("controller.toml", &text)
     }

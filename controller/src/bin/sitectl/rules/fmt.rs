@@ -46,7 +46,7 @@ impl Fmt {
 }
 
 /// Said of the arm, part or gate before.
-const SAID_OF_AN_ARM: [&str; 16] = [
+const SAID_OF_AN_ARM: [&str; 17] = [
     "when",
     "unless",
     "does",
@@ -58,6 +58,7 @@ const SAID_OF_AN_ARM: [&str; 16] = [
     "for_dpus",
     "others",
     "count",
+    "reset",
     "note",
     "cause",
     "clears_failure",
