@@ -12,35 +12,31 @@ use crate::{
     controller::Controller,
     fetch::{Answer, Desired, Isolation},
     health::{self, Findings, Severity},
-    intent::{Digest, Intent, IntentFile},
+    intent::Digest,
     marker::{Applied, Marker, timestamp},
-    plan::{Running, Target, plan},
+    observe::Ports,
+    plan::{Running, plan},
     proof::{prove, uplinks_up},
-    render::{self, Environment, Expectations, NetworkConfig, TemplateError, Templates},
+    render::{Expectations, TemplateError},
     report::{Report, status},
     retry::Retry,
     status::{Runs, Said, StatusFile, alert_lines},
+    wanted::Wanted,
 };
 
 /// Keeps one DPU at what its controller wants.
 pub struct Agent {
     settings: Settings,
-    environment: Environment,
-    templates: Templates,
     controller: Controller,
     isolation: Isolation,
-    intent_file: IntentFile,
-    intent: Option<Intent>,
-    /// The intent as files, with the digest of the intent it was rendered from.
-    target: Option<(Digest, Target)>,
-    /// An answer that cannot be rendered, and why; what ran before stays.
-    unusable: Option<(Digest, String)>,
+    wanted: Wanted,
     applied: Applied,
     marker: Option<Marker>,
     /// What the marker says is known to be true.
     verified: bool,
     /// What a healthy DPU shows with what runs.
     expected: Expectations,
+    hbn_was_silent: bool,
     failure: Option<String>,
     retry: Retry<(Digest, Option<Digest>)>,
     changed: Option<Instant>,
@@ -80,30 +76,16 @@ impl Agent {
     /// # Errors
     /// [`AgentError`] if the templates or the state directory cannot be used. A damaged state file is no error.
     pub fn new(settings: Settings) -> Result<Self, AgentError> {
-        let templates = match &settings.templates.dir {
-            Some(dir) => Templates::from_dir(dir)?,
-            None => Templates::embedded()?,
-        };
         let state_dir = settings.state_dir.clone();
         std::fs::create_dir_all(&state_dir)
             .map_err(|source| AgentError::StateDir { path: state_dir.clone(), source })?;
-        let intent_file = IntentFile::new(&state_dir);
-        let intent = intent_file.read().unwrap_or_else(|error| {
-            tracing::warn!("the kept answer of the controller cannot be used ({error}); a new one is waited for");
-            None
-        });
         let applied = Applied::new(&state_dir);
         let marker = applied.marker();
         let period = settings.period.clone();
         Ok(Self {
-            environment: settings.environment(),
-            templates,
+            wanted: Wanted::open(&settings)?,
             controller: Controller::new(&settings),
             isolation: Isolation::new(period.isolate_after),
-            intent_file,
-            intent,
-            target: None,
-            unusable: None,
             changed: marker.as_ref().and_then(|marker| still_waiting(marker, period.post_config_check)),
             applied,
             marker,
@@ -113,6 +95,7 @@ impl Agent {
                 uplinks: settings.hbn.uplinks.clone(),
                 ..Expectations::default()
             },
+            hbn_was_silent: false,
             failure: None,
             retry: Retry::new(period.pass, period.longest_backoff),
             said: Said::default(),
@@ -125,9 +108,13 @@ impl Agent {
     /// One pass: fetch, render, plan, apply, check, report.
     pub async fn pass(&mut self) -> Pass {
         let reachable = self.fetch().await;
-        self.render_kept();
         self.settle().await;
         let findings = self.check().await;
+        // HBN that was away may have come back without what it ran: the marker is doubted until NVUE was asked again.
+        if std::mem::replace(&mut self.hbn_was_silent, findings.hbn_is_silent()) && !self.hbn_was_silent {
+            tracing::info!("HBN answers again; what it runs is looked up");
+            self.verified = false;
+        }
         if reachable {
             self.report(&findings).await;
         }
@@ -137,8 +124,8 @@ impl Agent {
 
     /// Checks the DPU without changing anything: what the last pass of a daemon made of it, and what only people ask.
     pub async fn look(&mut self) -> Findings {
-        self.render_kept();
-        if let (Some((_, target)), Some(marker)) = (&self.target, &self.marker)
+        self.wanted.take(Desired::KeepLast);
+        if let (Some(target), Some(marker)) = (self.wanted.target(), &self.marker)
             && target.nvue == marker.nvue
         {
             self.expected = target.files.expected.clone();
@@ -165,85 +152,14 @@ impl Agent {
             tracing::info!("the controller: {said}");
             self.said = Said { answer: said, since: timestamp(SystemTime::now()) };
         }
-        match self.isolation.judge(answer) {
-            Desired::Config(response) => self.want(Intent::config(response)),
-            Desired::Isolated => {
-                let last = self.intent.clone();
-                self.want(last.map_or(Intent::Isolated { last: None }, Intent::isolated));
-            }
-            Desired::KeepLast => (),
-        }
+        let desired = self.isolation.judge(answer);
+        self.wanted.take(desired);
         reachable
-    }
-
-    /// Takes on a new intent, unless it cannot be rendered: then the old one stays.
-    fn want(&mut self, intent: Intent) {
-        let digest = intent.digest();
-        if self.target.as_ref().is_some_and(|(from, _)| *from == digest) {
-            self.unusable = None;
-            self.intent = Some(intent);
-            return;
-        }
-        if self.unusable.as_ref().is_some_and(|(from, _)| *from == digest) {
-            return;
-        }
-        match self.render(&intent) {
-            Ok(target) => {
-                if let Err(error) = self.intent_file.write(&intent) {
-                    tracing::error!("the answer cannot be kept for a restart: {error}");
-                }
-                self.unusable = None;
-                self.intent = Some(intent);
-                self.target = Some((digest, target));
-            }
-            Err(reason) => {
-                tracing::error!("the controller's configuration is not usable, what runs stays: {reason}");
-                self.unusable = Some((digest, reason));
-            }
-        }
-    }
-
-    /// After a start without a controller, goes on with what it wanted last.
-    fn render_kept(&mut self) {
-        if self.target.is_some() || self.unusable.is_some() {
-            return;
-        }
-        let Some(intent) = &self.intent else { return };
-        let digest = intent.digest();
-        match self.render(intent) {
-            Ok(target) => self.target = Some((digest, target)),
-            Err(reason) => {
-                tracing::error!("the kept configuration is not usable any more: {reason}");
-                self.unusable = Some((digest, reason));
-            }
-        }
-    }
-
-    fn render(&self, intent: &Intent) -> Result<Target, String> {
-        let config = intent.last().map(NetworkConfig::try_from);
-        let files = match (intent, config) {
-            (Intent::Isolated { .. }, config) => {
-                let underlay = config.as_ref().and_then(|config| config.as_ref().ok()).map(NetworkConfig::underlay);
-                render::isolated(&self.environment, underlay, &self.templates)
-            }
-            (Intent::Config(response), Some(Ok(config))) => {
-                let files = render::files(&config, &self.environment, &self.templates);
-                // More links than there are is a fault of the site's configuration, and shown as one.
-                let asked = response.min_dpu_functioning_links.and_then(|links| usize::try_from(links).ok());
-                files.map(|mut files| {
-                    files.expected.min_links = asked.unwrap_or(files.expected.min_links);
-                    files
-                })
-            }
-            (Intent::Config(_), Some(Err(error))) => return Err(error.to_string()),
-            (Intent::Config(_), None) => return Err("there is no configuration".to_owned()),
-        };
-        files.map(Target::from).map_err(|error| error.to_string())
     }
 
     /// Makes the DPU run the target, if it does not yet and it is time to try.
     async fn settle(&mut self) {
-        let Some((_, target)) = &self.target else { return };
+        let Some(target) = self.wanted.target() else { return };
         let running = Running {
             marker: self.marker.as_ref(),
             verified: self.verified,
@@ -281,7 +197,7 @@ impl Agent {
             }
             Err(fault) => {
                 let pause = self.retry.failed(what, Instant::now());
-                let reason = self.redacted(&fault.reason);
+                let reason = self.wanted.redacted(&fault.reason);
                 tracing::error!("{reason}; next try in {} s", pause.as_secs_f32());
                 self.verified &= fault.former_runs;
                 self.failure = Some(reason);
@@ -316,16 +232,22 @@ impl Agent {
 
     async fn report(&mut self, findings: &Findings) {
         // The site does not know an isolated DPU, so there is nobody to tell.
-        if self.intent.as_ref().is_some_and(Intent::is_isolated) {
+        if self.wanted.is_isolated() {
             return;
         }
         let runs = self.marker.as_ref().filter(|_| self.verified).and_then(|marker| marker.versions.as_ref());
+        let ports = match runs {
+            Some(_) => Ports::observe(&self.settings).await,
+            None => Ports::default(),
+        };
         let report = Report {
             id: &self.settings.machine_id,
             runs,
-            wanted: self.intent.as_ref().and_then(Intent::last),
+            wanted: self.wanted.last(),
             error: self.error(),
             findings,
+            ports: &ports,
+            host_mac: self.settings.hbn.host_mac.as_deref(),
             certificate_expiry: self.controller.certificate_expiry(),
         };
         let failure = self.controller.record(status(&report)).await.err();
@@ -356,7 +278,7 @@ impl Agent {
 
     /// Why what the controller wants does not run.
     fn error(&self) -> Option<&str> {
-        self.unusable.as_ref().map(|(_, reason)| reason.as_str()).or(self.failure.as_deref())
+        self.wanted.fault().or(self.failure.as_deref())
     }
 
     /// How long a change has yet to prove itself.
@@ -369,16 +291,6 @@ impl Agent {
     fn next_in(&self) -> Duration {
         let pass = self.settings.period.pass;
         self.wait_left().map_or(pass, |left| left.min(pass))
-    }
-
-    /// `text` without the secrets of the configuration, which NVUE may quote.
-    fn redacted(&self, text: &str) -> String {
-        let secret =
-            self.intent.as_ref().and_then(Intent::last).and_then(|last| last.bgp_leaf_session_password.as_deref());
-        match secret {
-            Some(secret) if !secret.is_empty() => text.replace(secret, "***"),
-            _ => text.to_owned(),
-        }
     }
 }
 

@@ -14,6 +14,7 @@ mod health;
 mod intent;
 pub mod lint;
 mod marker;
+mod observe;
 pub mod parse;
 mod plan;
 mod proof;
@@ -21,6 +22,7 @@ pub mod render;
 mod report;
 mod retry;
 mod status;
+mod wanted;
 
 pub use agent::{Agent, AgentError, Pass};
 pub use config::{ConfigFault, LogFormat, Settings};

@@ -2,12 +2,12 @@ use proto::{
     MachineId,
     common::InstanceId,
     forge::{
-        DpuNetworkStatus, FlatInterfaceConfig, InstanceInterfaceStatusObservation, ManagedHostNetworkConfigResponse,
-        NetworkSecurityGroupStatus,
+        DpuNetworkStatus, FlatInterfaceConfig, InstanceInterfaceStatusObservation, InterfaceFunctionType,
+        ManagedHostNetworkConfigResponse, NetworkSecurityGroupStatus,
     },
 };
 
-use crate::{health::Findings, marker::Versions};
+use crate::{health::Findings, marker::Versions, observe::Ports};
 
 /// What one pass has to tell.
 pub(crate) struct Report<'a> {
@@ -19,6 +19,10 @@ pub(crate) struct Report<'a> {
     /// Why that does not run.
     pub(crate) error: Option<&'a str>,
     pub(crate) findings: &'a Findings,
+    /// What HBN tells about the host's ports.
+    pub(crate) ports: &'a Ports,
+    /// MAC address of the host's physical function, if the operator told it.
+    pub(crate) host_mac: Option<&'a str>,
     /// When this DPU's certificate ends, in seconds since the epoch.
     pub(crate) certificate_expiry: Option<i64>,
 }
@@ -34,7 +38,9 @@ pub(crate) fn status(report: &Report<'_>) -> DpuNetworkStatus {
         instance_id: report.runs.and_then(|runs| runs.instance_id.clone()).map(|value| InstanceId { value }),
         interfaces: match (report.runs, report.wanted) {
             // The interfaces in the message are those that run only if its version does.
-            (Some(runs), Some(wanted)) if runs.managed_host == wanted.managed_host_config_version => interfaces(wanted),
+            (Some(runs), Some(wanted)) if runs.managed_host == wanted.managed_host_config_version => {
+                interfaces(wanted, report)
+            }
             _ => Vec::new(),
         },
         network_config_error: report.error.map(str::to_owned),
@@ -47,15 +53,21 @@ pub(crate) fn status(report: &Report<'_>) -> DpuNetworkStatus {
     }
 }
 
-fn interfaces(wanted: &ManagedHostNetworkConfigResponse) -> Vec<InstanceInterfaceStatusObservation> {
+fn interfaces(
+    wanted: &ManagedHostNetworkConfigResponse,
+    report: &Report<'_>,
+) -> Vec<InstanceInterfaceStatusObservation> {
+    let one = |interface| observation(interface, report);
     if wanted.use_admin_network {
-        wanted.admin_interface.iter().map(observation).collect()
+        wanted.admin_interface.iter().map(one).collect()
     } else {
-        wanted.tenant_interfaces.iter().map(observation).collect()
+        wanted.tenant_interfaces.iter().map(one).collect()
     }
 }
 
-fn observation(interface: &FlatInterfaceConfig) -> InstanceInterfaceStatusObservation {
+fn observation(interface: &FlatInterfaceConfig, report: &Report<'_>) -> InstanceInterfaceStatusObservation {
+    let physical = interface.function_type == i32::from(InterfaceFunctionType::Physical);
+    let mac = report.host_mac.filter(|_| physical).or_else(|| report.ports.host_mac(interface.vlan_id));
     let v6 = interface.ipv6_interface_config.as_ref();
     let some = |v4: &str, v6: Option<&String>| -> Vec<String> {
         let texts = [Some(v4), v6.map(String::as_str)];
@@ -64,7 +76,7 @@ fn observation(interface: &FlatInterfaceConfig) -> InstanceInterfaceStatusObserv
     InstanceInterfaceStatusObservation {
         function_type: interface.function_type,
         virtual_function_id: interface.virtual_function_id,
-        mac_address: None,
+        mac_address: mac.map(str::to_owned),
         addresses: some(&interface.ip, v6.map(|v6| &v6.ip)),
         gateways: some(&interface.gateway, None),
         prefixes: some(&interface.prefix, v6.map(|v6| &v6.interface_prefix)),

@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 pub(crate) use command::{CommandFault, Output, run};
 pub(crate) use dhcp::on_disk;
 use dhcp::{DhcpFault, DhcpService, Former};
+pub(crate) use nvue::answers as nvue_answers;
 use nvue::{Attempt, Nvue, NvueDone, NvueFault};
 
 use crate::{

@@ -13,7 +13,7 @@ use crate::render::{DhcpServer, DhcpSettings, Environment};
 
 use read::parsed;
 pub use sections::LogFormat;
-pub(crate) use sections::{CommandPrefix, Dhcp, Hbn, ProbeFamily, Rpc, Tls};
+pub(crate) use sections::{CommandPrefix, Dhcp, Hbn, NvueRest, ProbeFamily, Rpc, Tls};
 use sections::{Health, Log, Period, Templates};
 
 /// What an operator tells one agent, from a TOML file. Unknown keys are refused.
@@ -139,6 +139,7 @@ impl Settings {
         let configured = match family {
             ProbeFamily::Bgp => !self.hbn.vtysh.is_empty(),
             ProbeFamily::Container => !self.health.crictl.is_empty(),
+            ProbeFamily::NvueApi => self.hbn.rest.is_some(),
             ProbeFamily::Ifreload => !self.health.ifreload.is_empty(),
             ProbeFamily::Services => !self.hbn.supervisorctl.is_empty() && !self.health.services.is_empty(),
             ProbeFamily::Dhcp => self.dhcp.server != DhcpServer::None && !self.dhcp.status.is_empty(),

@@ -69,10 +69,18 @@ pub struct Hbn {
     pub version: Option<HbnVersion>,
     /// How to run `nv`.
     pub nv: CommandPrefix,
+    /// NVUE's REST interface, to be used instead of `nv`.
+    pub rest: Option<NvueRest>,
     /// How to run `vtysh`; empty: BGP is not checked.
     pub vtysh: CommandPrefix,
     /// How to run `supervisorctl` in HBN; empty: services are not checked.
     pub supervisorctl: CommandPrefix,
+    /// How to run `bridge` in HBN, and `ip`: both tell the host's MAC addresses; empty: they are not reported.
+    pub bridge: CommandPrefix,
+    /// See `bridge`.
+    pub ip: CommandPrefix,
+    /// MAC address of the host's physical function, as the factory gave it.
+    pub host_mac: Option<String>,
     /// Run after each change that NVUE applied, for example to restart `nl2doca`; empty: nothing.
     pub after_apply: CommandPrefix,
     /// Longest time for one command.
@@ -85,6 +93,21 @@ pub struct Hbn {
     /// Time within which the agent confirms a change; NVUE rolls back by itself if it does not. 0: apply at once.
     #[serde(rename = "confirm_secs", deserialize_with = "seconds_or_none")]
     pub confirm: Duration,
+}
+
+/// NVUE's REST interface.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NvueRest {
+    /// Where it is, for example `https://127.0.0.1:8765`.
+    pub url: String,
+    /// Name of a user who may change the configuration.
+    pub user: String,
+    /// File that holds the user's password.
+    pub password_file: PathBuf,
+    /// The certificate that NVUE shows, as PEM: no other is trusted. Not needed for `http://`.
+    #[serde(default)]
+    pub certificate: PathBuf,
 }
 
 /// The DHCP server for the host.
@@ -144,6 +167,8 @@ pub enum ProbeFamily {
     Bgp,
     /// HBN's container, from `crictl`.
     Container,
+    /// NVUE's REST interface.
+    NvueApi,
     /// Services in HBN, from `supervisorctl`.
     Services,
     /// The interfaces' configuration, from `ifreload`.
@@ -219,8 +244,12 @@ impl Default for Hbn {
             metadata_interface: "pf0dpu1_if".into(),
             version: None,
             nv: words(&["nv"]),
+            rest: None,
             vtysh: words(&["vtysh"]),
             supervisorctl: Vec::new(),
+            bridge: Vec::new(),
+            ip: Vec::new(),
+            host_mac: None,
             after_apply: Vec::new(),
             command_timeout: Duration::from_secs(45),
             nvue_file: "/var/support/nvue_startup.yaml".into(),

@@ -33,6 +33,7 @@ impl Severity {
 /// two alerts of one become one with both messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Findings {
+    hbn_is_silent: bool,
     found: BTreeMap<(String, Option<String>), Option<Alert>>,
 }
 
@@ -61,6 +62,17 @@ impl Findings {
             }
             None => *alert = Some(Alert { severity, messages: vec![message] }),
         }
+    }
+
+    /// HBN, or a part of it, gave no answer: it may come back as another one.
+    pub(crate) fn hbn_is_silent(&self) -> bool {
+        self.hbn_is_silent
+    }
+
+    /// HBN gave no answer, which is critical.
+    pub(super) fn silence(&mut self, id: &str, message: impl Into<String>) {
+        self.hbn_is_silent = true;
+        self.alert(id, None, Severity::Critical, message);
     }
 
     /// Something was checked.

@@ -10,6 +10,8 @@ pub(super) const CONTAINER: &str = "ContainerExists";
 pub(super) const SUPERVISOR: &str = "SupervisorctlStatus";
 /// A service in HBN runs.
 pub(super) const SERVICE: &str = "ServiceRunning";
+/// NVUE answers on its REST interface.
+const NVUE_API: &str = "NvueApiRunning";
 /// The DHCP server runs.
 const DHCP: &str = "DhcpServer";
 /// The interfaces' configuration reads well.
@@ -22,10 +24,18 @@ pub(super) fn judge_container(said: &Said, name: &str, findings: &mut Findings) 
     let listed = text_of(said, |_| false).and_then(|text| containers(text).map_err(|fault| fault.to_string()));
     match listed {
         Ok(all) if running(&all, name).is_some() => findings.success(CONTAINER, None),
-        Ok(_) => findings.alert(CONTAINER, None, Severity::Critical, format!("No container {name} runs")),
+        Ok(_) => findings.silence(CONTAINER, format!("No container {name} runs")),
         Err(why) => {
-            findings.alert(CONTAINER, None, Severity::Critical, format!("Containers cannot be listed: {why}"));
+            findings.silence(CONTAINER, format!("Containers cannot be listed: {why}"));
         }
+    }
+}
+
+/// Looks whether NVUE's REST interface answers.
+pub(super) fn judge_nvue(answers: Result<(), String>, findings: &mut Findings) {
+    match answers {
+        Ok(()) => findings.success(NVUE_API, None),
+        Err(why) => findings.silence(NVUE_API, why),
     }
 }
 
@@ -36,7 +46,7 @@ pub(super) fn judge_services(said: &Said, wanted: &[String], findings: &mut Find
     let programs = match programs {
         Ok(programs) => programs,
         Err(why) => {
-            findings.alert(SUPERVISOR, None, Severity::Critical, format!("The supervisor cannot be asked: {why}"));
+            findings.silence(SUPERVISOR, format!("The supervisor cannot be asked: {why}"));
             return;
         }
     };

@@ -13,7 +13,7 @@ pub use findings::{Findings, Severity};
 
 use crate::{
     Settings,
-    apply::{CommandFault, Output, run},
+    apply::{CommandFault, Output, nvue_answers, run},
     config::{CommandPrefix, ProbeFamily, under},
     parse::{BgpSummary, ParseFault, bgp_json, bgp_text},
     render::Expectations,
@@ -34,6 +34,9 @@ pub(crate) async fn check(settings: &Settings, expected: &Expectations) -> Findi
         if findings.has_alert(hbn::CONTAINER) {
             return findings;
         }
+    }
+    if let Some(rest) = settings.hbn.rest.as_ref().filter(|_| settings.probes(ProbeFamily::NvueApi)) {
+        hbn::judge_nvue(nvue_answers(rest, settings.hbn.command_timeout).await, &mut findings);
     }
     if settings.probes(ProbeFamily::Services) {
         let status = hands.read(&settings.hbn.supervisorctl, &["status"]).await;

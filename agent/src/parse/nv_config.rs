@@ -97,10 +97,10 @@ pub fn apply_answer(text: &str) -> ApplyAnswer {
     }
 }
 
-/// `Failed to apply`, but not `Failed to prepare to apply`, which comes before anything moves.
+/// `Failed to apply` or `Failure during apply`, but not `Failed to prepare to apply`, which comes before anything moves.
 fn broken_off(reason: &str) -> IResult<&str, &str> {
-    preceded(tag_no_case("failed to "), alt((tag_no_case("apply"), tag_no_case("reload"), tag_no_case("save"))))
-        .parse(reason)
+    let verb = alt((tag_no_case("apply"), tag_no_case("reload"), tag_no_case("save")));
+    preceded(alt((tag_no_case("failed to "), tag_no_case("failure during "))), verb).parse(reason)
 }
 
 /// `word [rev_id: id]`: both.
@@ -177,11 +177,17 @@ pub fn diff(text: &str) -> Result<Diff, String> {
         // The header tells the model and the release; it is no configuration.
         entry.iter().filter(|(key, _)| key.as_str() != Some("header")).for_each(|(_, value)| leaves.walk(value));
     }
-    Ok(match leaves {
-        Leaves { masked: 0, plain: 0 } => Diff::Empty,
-        Leaves { plain: 0, .. } => Diff::MaskedOnly,
-        _ => Diff::Changes,
-    })
+    Ok(leaves.diff())
+}
+
+/// Reads the difference of two revisions as NVUE's REST interface gives it: what is only in one, and only in the other.
+#[must_use]
+pub fn json_diff(directions: &[&serde_json::Value]) -> Diff {
+    let mut leaves = Leaves::default();
+    for direction in directions.iter().filter(|direction| direction.as_object().is_some_and(|map| !map.is_empty())) {
+        leaves.walk_json(direction);
+    }
+    leaves.diff()
 }
 
 #[derive(Default)]
@@ -199,6 +205,25 @@ impl Leaves {
                 self.masked += 1;
             }
             _ => self.plain += 1,
+        }
+    }
+
+    fn walk_json(&mut self, value: &serde_json::Value) {
+        match value {
+            serde_json::Value::Object(map) if !map.is_empty() => map.values().for_each(|value| self.walk_json(value)),
+            serde_json::Value::Array(list) if !list.is_empty() => list.iter().for_each(|value| self.walk_json(value)),
+            serde_json::Value::String(text) if !text.is_empty() && text.bytes().all(|byte| byte == b'*') => {
+                self.masked += 1;
+            }
+            _ => self.plain += 1,
+        }
+    }
+
+    fn diff(&self) -> Diff {
+        match self {
+            Self { masked: 0, plain: 0 } => Diff::Empty,
+            Self { plain: 0, .. } => Diff::MaskedOnly,
+            _ => Diff::Changes,
         }
     }
 }

@@ -37,6 +37,43 @@ pub fn is_applied(state: &str) -> bool {
     matches!(state, "applied" | "applied_and_saved")
 }
 
+/// How applying a revision goes, as NVUE's REST interface tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum RevisionState {
+    /// Not at an end yet, or nothing is said about it.
+    Pending,
+    /// It runs.
+    Applied,
+    /// It runs until it is confirmed or rolled back.
+    OnTrial,
+    /// NVUE does not take it, and nothing has changed; why.
+    Refused(String),
+    /// NVUE broke off on the way: a part of it may run; why.
+    BrokeOff(String),
+}
+
+/// Reads the answer to `GET /nvue_v1/revision/<id>`.
+#[must_use]
+pub fn revision_state(answer: &serde_json::Value) -> RevisionState {
+    let transition = answer.get("transition");
+    let progress = transition.and_then(|it| it.get("progress")?.as_str()).unwrap_or_default();
+    let issues = transition.and_then(|it| it.get("issue")?.as_object()).into_iter().flat_map(|issues| issues.values());
+    let messages = issues.filter_map(|issue| issue.get("message")?.as_str());
+    let words: Vec<&str> = std::iter::once(progress).chain(messages).filter(|text| !text.is_empty()).collect();
+    let state = answer.get("state").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let reason = || excerpt(&if words.is_empty() { format!("state {state}") } else { words.join(": ") });
+    match state {
+        state if is_applied(state) => RevisionState::Applied,
+        "confirm" | "ays" => RevisionState::OnTrial,
+        // Services did not come back, and NVUE asks whether that matters.
+        "ignore_fail" | "apply_fail" | "reload_fail" | "save_fail" => RevisionState::BrokeOff(reason()),
+        "invalid" | "verify_error" | "confirm_fail" | "confirm_no" | "ays_fail" | "ays_no" | "verify_fail" => {
+            RevisionState::Refused(reason())
+        }
+        _ => RevisionState::Pending,
+    }
+}
+
 /// Reads `nv config revision`, as a table or as JSON, by number.
 ///
 /// # Errors

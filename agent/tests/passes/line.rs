@@ -188,3 +188,30 @@ async fn an_answer_that_cannot_be_used_keeps_the_last_good_one() {
     assert_eq!(controller.told().network_config_error, None);
     assert_eq!(controller.told().network_config_version.as_deref(), Some("V4-T4"));
 }
+
+#[tokio::test(flavor = "current_thread")]
+async fn hbn_that_comes_back_empty_is_configured_again() {
+    let (controller, uri) = Controller::start().await;
+    controller.says(admin(1, 11));
+    let dpu = Dpu::new(&uri);
+    let mut agent = dpu.agent();
+    agent.pass().await;
+    let runs = dpu.read("applied").unwrap();
+    // HBN restarts: it answers nothing for a while, and has forgotten what it ran.
+    dpu.write("on-vtysh", "echo 'Exiting: failed to connect to any daemons.' >&2; exit 1");
+    dpu.commands();
+    agent.pass().await;
+    assert_eq!(dpu.commands(), Vec::<String>::new(), "nothing is tried while HBN is away");
+    let alerts = controller.told().dpu_health.unwrap().alerts;
+    assert!(alerts[0].message.contains("failed to connect to any daemons"), "{alerts:?}");
+    dpu.remove("on-vtysh");
+    dpu.write("applied", "- set: {}\n");
+    agent.pass().await;
+    assert_eq!(controller.told().network_config_version, None, "what HBN runs is not known");
+    agent.pass().await;
+    assert_eq!(dpu.read("applied").unwrap(), runs);
+    assert_eq!(controller.told().network_config_version.as_deref(), Some("V1-T1"));
+    dpu.commands();
+    agent.pass().await;
+    assert_eq!(dpu.commands(), Vec::<String>::new());
+}

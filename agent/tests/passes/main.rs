@@ -8,4 +8,5 @@ mod controller;
 mod dpu;
 mod line;
 mod process;
+mod rest;
 mod transport;

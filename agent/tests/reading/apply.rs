@@ -50,6 +50,7 @@ fn other_words_are_told_apart() {
             "Failed to apply [rev_id: 9]\n  frr did not reload\n",
             ApplyAnswer::BrokeOff("Failed to apply [rev_id: 9] frr did not reload".into()),
         ),
+        ("Failure during apply. Ignore?\n", ApplyAnswer::BrokeOff("Failure during apply. Ignore?".into())),
         ("confirm [rev_id: 9]\n", ApplyAnswer::OnTrial("9".into())),
         ("no config diff\n", ApplyAnswer::Unclear("no config diff".into())),
         ("applied [rev_id: 7]\nError: cannot save\n", ApplyAnswer::Refused("Error: cannot save".into())),

@@ -1,6 +1,9 @@
-use std::{io, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
-use super::command::{CommandFault, Output, run};
+use super::{
+    super::command::{Output, run},
+    APPLY, Attempt, NvueDone, NvueFault,
+};
 use crate::{
     config::Hbn,
     intent::write_private,
@@ -8,91 +11,18 @@ use crate::{
     parse::{ApplyAnswer, Diff, apply_answer, diff},
 };
 
-/// NVUE, reached by its `nv` command.
-pub(crate) struct Nvue<'a> {
+/// NVUE by its `nv` command.
+pub(super) struct NvCommand<'a> {
     hbn: &'a Hbn,
 }
 
-/// What is believed while a text is given to NVUE.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Attempt {
-    /// It is believed to run: it is only compared, and a difference of masked secrets alone is none.
-    pub(crate) same: bool,
-    /// A change before this one may still be on trial.
-    pub(crate) trial_open: bool,
-    /// An apply broke off half-way: what NVUE calls applied need not run, so even an equal text is applied.
-    pub(crate) half: bool,
-    /// NVUE goes back by itself unless the text is confirmed within this time.
-    pub(crate) trial: Option<Duration>,
-}
-
-/// What became of a text that NVUE took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NvueDone {
-    /// It differs from what ran, and runs now.
-    Applied,
-    /// It runs, until it is confirmed or rolled back.
-    OnTrial,
-    /// It is what ran already.
-    Unchanged,
-}
-
-/// Why NVUE does not run a text.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum NvueFault {
-    #[error("NVUE refused the configuration at `nv config {step}`: {reason}")]
-    Refused { step: &'static str, reason: String },
-    #[error("NVUE broke off while it applied the configuration: {reason}")]
-    BrokeOff { reason: String },
-    #[error("`nv config {step}` asked a question instead of working: {question}")]
-    Prompt { step: &'static str, question: String },
-    #[error("NVUE's daemon went away during `nv config {step}`: {reason}")]
-    DaemonGone { step: &'static str, reason: String },
-    #[error("the answer of `nv config {step}` is not understood: {answer}")]
-    Unclear { step: &'static str, answer: String },
-    #[error("{fault}")]
-    Command { step: &'static str, fault: CommandFault },
-    #[error("cannot write {path} for NVUE: {source}")]
-    File { path: PathBuf, source: io::Error },
-}
-
-const APPLY: &str = "apply";
-
-impl NvueFault {
-    /// NVUE may or may not run the text now.
-    pub(crate) fn outcome_unknown(&self) -> bool {
-        match self {
-            Self::Refused { .. } | Self::Prompt { .. } | Self::File { .. } => false,
-            Self::BrokeOff { .. } => true,
-            Self::Command { fault: CommandFault::Start { .. }, .. } => false,
-            Self::DaemonGone { step, .. } | Self::Unclear { step, .. } | Self::Command { step, .. } => *step == APPLY,
-        }
-    }
-}
-
-impl NvueFault {
-    /// A part of the text runs.
-    pub(crate) fn is_half(&self) -> bool {
-        matches!(self, Self::BrokeOff { .. })
-    }
-
-    /// It may be the trial that NVUE does not know, not the configuration that it does not like.
-    fn may_be_the_trial(&self) -> bool {
-        match self {
-            Self::Refused { step, reason } => *step == APPLY && !reason.starts_with("Invalid config"),
-            Self::Unclear { step, .. } => *step == APPLY,
-            _ => false,
-        }
-    }
-}
-
-impl<'a> Nvue<'a> {
-    pub(crate) fn new(hbn: &'a Hbn) -> Self {
+impl<'a> NvCommand<'a> {
+    pub(super) fn new(hbn: &'a Hbn) -> Self {
         Self { hbn }
     }
 
     /// Makes NVUE run `text`.
-    pub(crate) async fn replace(&self, text: &str, attempt: &Attempt) -> Result<NvueDone, NvueFault> {
+    pub(super) async fn replace(&self, text: &str, attempt: &Attempt) -> Result<NvueDone, NvueFault> {
         self.drop_pending().await?;
         if attempt.trial_open {
             // If NVUE went back by itself meanwhile it says that there is no trial, which is just as well.
@@ -160,7 +90,7 @@ impl<'a> Nvue<'a> {
     }
 
     /// Keeps a text that is on trial.
-    pub(crate) async fn confirm(&self) -> Result<(), NvueFault> {
+    pub(super) async fn confirm(&self) -> Result<(), NvueFault> {
         let output = self.config(APPLY, &["--confirm-yes"]).await?;
         match apply_answer(&output.both()) {
             ApplyAnswer::Applied(_) | ApplyAnswer::Named(_) | ApplyAnswer::Silent | ApplyAnswer::Unclear(_)
@@ -173,7 +103,7 @@ impl<'a> Nvue<'a> {
     }
 
     /// Goes back from a text that is on trial.
-    pub(crate) async fn roll_back(&self) -> Result<(), NvueFault> {
+    pub(super) async fn roll_back(&self) -> Result<(), NvueFault> {
         let output = self.config(APPLY, &["--confirm-no"]).await?;
         match apply_answer(&output.both()) {
             ApplyAnswer::Prompt(_) | ApplyAnswer::DaemonGone(_) => (),
@@ -181,18 +111,6 @@ impl<'a> Nvue<'a> {
             _ => (),
         }
         Err(fault(APPLY, apply_answer(&output.both()), &output))
-    }
-
-    /// What the operator wants to be done after each change. NVUE runs the change already, so a failure is only told.
-    pub(crate) async fn after_apply(&self) {
-        if self.hbn.after_apply.is_empty() {
-            return;
-        }
-        match run(&self.hbn.after_apply, &[], self.hbn.command_timeout).await {
-            Ok(output) if output.success() => (),
-            Ok(output) => tracing::warn!("the command after a change failed: {}", output.ending()),
-            Err(fault) => tracing::warn!("the command after a change failed: {fault}"),
-        }
     }
 
     /// A revision that somebody left behind, or that was ours before we were cut off, is not applied with ours.
