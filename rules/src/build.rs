@@ -2,6 +2,7 @@
 
 mod arms;
 mod guards;
+mod interpreted;
 mod reports;
 mod tables;
 

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use rhai::{ASTNode, Expr, Stmt};
-
 use super::Builder;
 use crate::{
     declare::GuardDecl,
@@ -16,7 +14,6 @@ use crate::{
         predicate::BoolExpr,
         reads::Reads,
     },
-    snapshot::AREAS,
 };
 
 impl Builder<'_> {
@@ -111,64 +108,13 @@ impl Builder<'_> {
         Some((function, own))
     }
 
-    fn lowerer(&mut self, function: &Function) -> Lowerer<'_> {
+    pub(super) fn lowerer(&mut self, function: &Function) -> Lowerer<'_> {
         let reports = self.reports.as_deref();
         Lowerer::new(&self.names, self.functions, self.builtins, reports, self.faults, function.file.clone())
     }
 
     fn script(&self, decl: &GuardDecl) -> Script {
         Script { closure: decl.closure.clone(), ast: self.library.clone(), interpreter: self.interpreter.clone() }
-    }
-
-    /// Checks the names in a closure that did not lower, and says which facts it may read: all that it names.
-    fn interpreted(&mut self, function: &Function) -> Reads {
-        let mut locals = Vec::new();
-        let mut chains: Vec<Expr> = Vec::new();
-        let mut properties = Vec::new();
-        for statement in function.body.iter() {
-            statement.walk(&mut Vec::new(), &mut |path: &[ASTNode<'_>]| {
-                match path.last() {
-                    Some(ASTNode::Stmt(Stmt::Var(variable, ..))) => locals.push(variable.0.name.to_string()),
-                    Some(ASTNode::Stmt(Stmt::For(parts, _))) => {
-                        locals.push(parts.0.name.to_string());
-                        locals.extend(parts.1.iter().map(|counter| counter.name.to_string()));
-                    }
-                    Some(ASTNode::Expr(expr @ (Expr::Dot(..) | Expr::FnCall(..)))) => chains.push((*expr).clone()),
-                    Some(ASTNode::Expr(Expr::Property(names, position))) => {
-                        properties.push((names.2.to_string(), *position));
-                    }
-                    _ => {}
-                }
-                true
-            });
-        }
-        let mut lowerer = self.lowerer(function);
-        for chain in &chains {
-            lowerer.check_names(chain, function, &locals);
-        }
-        let mut reads = Reads { records: true, ..Reads::default() };
-        for fact in AREAS.iter().flat_map(|facts| facts.iter()) {
-            if properties.iter().any(|(name, _)| name == fact.name) {
-                reads.fact(fact);
-            }
-        }
-        for (report, (number, _)) in &self.names.reports {
-            if properties.iter().any(|(name, _)| **name == **report) {
-                reads.report(*number);
-            }
-        }
-        for (name, position) in properties {
-            let known = reads.facts.iter().any(|fact| fact.name == name)
-                || AREAS.iter().filter_map(|facts| facts.first()).any(|fact| fact.area == name)
-                || self.names.reports.contains_key(name.as_str())
-                || ["dpus", "known", "missing", "alerts"].contains(&name.as_str());
-            if !known {
-                let place = crate::declare::place(&function.file, position);
-                let facts = AREAS.iter().flat_map(|facts| facts.iter()).map(|fact| fact.name);
-                self.faults.unknown("unknown-fact", &place, "fact", &name, facts);
-            }
-        }
-        reads
     }
 
     /// The source of what stands in the parentheses after `place`, white space reduced.

@@ -10,48 +10,15 @@ use rhai::{ASTFlags, Dynamic, Expr, FnPtr, Position, Stmt, Token};
 
 use super::{
     DEPTH,
+    lowered::{Lowered, Words},
     names::{Function, Functions, Names},
-    predicate::{BoolExpr, Compare, FactRef, IntExpr, MaybeExpr, Owner, TextExpr},
+    predicate::{BoolExpr, IntExpr, TextExpr},
 };
 use crate::{
     fault::{Faults, Place},
     health::Reports,
     limits::CALL_DEPTH,
-    snapshot::FactType,
 };
-
-/// What an expression lowered to.
-#[derive(Debug, Clone)]
-pub(super) enum Lowered {
-    Bool(BoolExpr),
-    Int(IntExpr),
-    Text(TextExpr, Words),
-    /// A fact that can be absent.
-    Maybe(FactRef),
-    Version(FactRef),
-    Texts(FactRef),
-    /// A list written in the rule.
-    List(Vec<Lowered>),
-    Host,
-    Area(&'static str),
-    Dpu(u8),
-    Dpus,
-    Report(super::predicate::ReportRef),
-    /// Seconds since an action's last try, absent if there was none.
-    ActionAge(Owner, Arc<str>),
-    /// A closure, with the parameters already bound to it.
-    Closure(String, Vec<Lowered>),
-    /// A fault has been reported.
-    Faulty,
-}
-
-/// Which texts make sense.
-#[derive(Debug, Clone)]
-pub(super) enum Words {
-    Any,
-    OneOf(Vec<Arc<str>>),
-    State,
-}
 
 /// What keeps an expression with the interpreter, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,17 +64,6 @@ impl<'a> Lowerer<'a> {
         Err(NotNative { place: self.place(position), what })
     }
 
-    fn wrong_type(&mut self, position: Position, wanted: &str, found: &Lowered) -> Lowered {
-        let place = self.place(position);
-        let message = format!("expected {wanted}, found {}", found.describe());
-        let hint = match found {
-            Lowered::Maybe(fact) => Some(format!("say what absence means: `{}.or(…)` or `.known`", fact.fact.name)),
-            _ => None,
-        };
-        self.faults.add("type", &place, message).hint = hint;
-        Lowered::Faulty
-    }
-
     /// The closure's answer as a bool.
     pub(crate) fn guard(&mut self, closure: &Function, curried: &[Dynamic]) -> Lowering<BoolExpr> {
         let position = body_position(closure);
@@ -122,15 +78,15 @@ impl<'a> Lowerer<'a> {
         Ok(self.int(lowered, position))
     }
 
-    /// Checks the names in a part of a closure that stays with the interpreter.
-    pub(crate) fn check_names(&mut self, part: &Expr, closure: &Function, locals: &[String]) {
+    /// Checks the names in a part of a closure, or of a function, that stays with the interpreter. What parameters and
+    /// variables are is known only of the closure that is the guard.
+    pub(crate) fn check_names(&mut self, part: &Expr, code: &Function, is_guard: bool, locals: &[String]) {
         let own = [Lowered::Host, Lowered::Dpu(0)];
-        let parameters = closure.params.len();
+        let known = is_guard && code.params.len() <= own.len();
         let mut scope = Scope::new();
-        for (at, name) in closure.params.iter().enumerate() {
-            // Parameters bound from outside come first; what they are is not known here.
-            let value = if parameters <= own.len() { own.get(at).cloned() } else { None };
-            scope.push((name.to_string(), value.unwrap_or(Lowered::Faulty)));
+        for (at, name) in code.params.iter().enumerate() {
+            let value = own.get(at).filter(|_| known).cloned();
+            scope.push((name.clone(), value.unwrap_or(Lowered::Faulty)));
         }
         scope.extend(locals.iter().map(|name| (name.clone(), Lowered::Faulty)));
         let _ = self.expr(part, &scope);
@@ -181,25 +137,6 @@ impl<'a> Lowerer<'a> {
                 Ok(self.choose(condition, then, otherwise, *position))
             }
             _ => self.not_native(statement.position(), "a statement"),
-        }
-    }
-
-    fn choose(&mut self, condition: BoolExpr, then: Lowered, otherwise: Lowered, position: Position) -> Lowered {
-        match (then, otherwise) {
-            (Lowered::Int(then), otherwise) => {
-                let otherwise = self.int(otherwise, position);
-                Lowered::Int(IntExpr::If(Box::new(condition), Box::new([then, otherwise])))
-            }
-            (Lowered::Text(then, words), otherwise) => match self.text(otherwise, position) {
-                Some((otherwise, _)) => {
-                    Lowered::Text(TextExpr::If(Box::new(condition), Box::new([then, otherwise])), words)
-                }
-                None => Lowered::Faulty,
-            },
-            (then, otherwise) => {
-                let (then, otherwise) = (self.bool(then, position), self.bool(otherwise, position));
-                Lowered::Bool(BoolExpr::If(Box::new([condition, then, otherwise])))
-            }
         }
     }
 
@@ -337,182 +274,6 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    fn binary(&mut self, token: &Token, mut sides: Vec<(Lowered, Position)>, position: Position) -> Lowering<Lowered> {
-        let Some((right, right_at)) = sides.pop() else { return Ok(Lowered::Faulty) };
-        let Some((left, left_at)) = sides.pop() else { return Ok(Lowered::Faulty) };
-        let compare = match token {
-            Token::EqualsTo => return Ok(self.equal(left, right, position, left_at, right_at)),
-            Token::NotEqualsTo => {
-                return Ok(match self.equal(left, right, position, left_at, right_at) {
-                    Lowered::Bool(equal) => Lowered::Bool(equal.not()),
-                    other => other,
-                });
-            }
-            // `x in list` is parsed as `contains(list, x)`.
-            Token::In => return Ok(self.contains(left, right, position)),
-            Token::NotIn => {
-                return Ok(match self.contains(left, right, position) {
-                    Lowered::Bool(contains) => Lowered::Bool(contains.not()),
-                    other => other,
-                });
-            }
-            Token::LessThan => Compare::Less,
-            Token::LessThanEqualsTo => Compare::LessEqual,
-            Token::GreaterThan => Compare::Greater,
-            Token::GreaterThanEqualsTo => Compare::GreaterEqual,
-            _ => return self.arithmetic(token, (left, left_at), (right, right_at), position),
-        };
-        let (left, right) = (self.int(left, left_at), self.int(right, right_at));
-        Ok(Lowered::Bool(BoolExpr::compare(compare, left, right)))
-    }
-
-    fn arithmetic(
-        &mut self,
-        token: &Token,
-        left: (Lowered, Position),
-        right: (Lowered, Position),
-        position: Position,
-    ) -> Lowering<Lowered> {
-        let make = match token {
-            Token::Plus => IntExpr::Add,
-            Token::Minus => IntExpr::Subtract,
-            Token::Multiply => IntExpr::Multiply,
-            Token::Divide => IntExpr::Divide,
-            Token::Modulo => IntExpr::Remainder,
-            _ => return self.not_native(position, "an operator of this kind"),
-        };
-        if matches!((&left.0, token), (Lowered::Text(..), Token::Plus)) {
-            return self.not_native(position, "joining of texts");
-        }
-        let sides = [self.int(left.0, left.1), self.int(right.0, right.1)];
-        let whole = make(Box::new(sides));
-        Ok(Lowered::Int(whole.constant().map_or(whole, IntExpr::Const)))
-    }
-
-    fn equal(
-        &mut self,
-        left: Lowered,
-        right: Lowered,
-        position: Position,
-        left_at: Position,
-        right_at: Position,
-    ) -> Lowered {
-        match (left, right) {
-            (Lowered::Faulty, _) | (_, Lowered::Faulty) => Lowered::Faulty,
-            (Lowered::Bool(left), Lowered::Bool(right)) => Lowered::Bool(BoolExpr::same(left, right)),
-            (Lowered::Int(left), Lowered::Int(right)) => Lowered::Bool(BoolExpr::compare(Compare::Equal, left, right)),
-            (Lowered::Text(left, words), Lowered::Text(right, other)) => {
-                self.check_word(&right, &words, right_at);
-                self.check_word(&left, &other, left_at);
-                Lowered::Bool(BoolExpr::text_equal(left, right))
-            }
-            (left, right) => match (maybe(&left), maybe(&right)) {
-                (Some((kind, left_side)), Some((other, right_side))) if kind == other => {
-                    Lowered::Bool(BoolExpr::maybe_equal(left_side, right_side))
-                }
-                _ => {
-                    let place = self.place(position);
-                    let message = format!("{} is never equal to {}", left.describe(), right.describe());
-                    self.faults.hint("type", &place, message, "compare values of one type");
-                    Lowered::Faulty
-                }
-            },
-        }
-    }
-
-    /// A word that can never be the value is a misspelt one.
-    pub(super) fn check_word(&mut self, text: &TextExpr, words: &Words, position: Position) {
-        let TextExpr::Const(word) = text else { return };
-        let place = self.place(position);
-        match words {
-            Words::Any => {}
-            Words::OneOf(known) => {
-                if !known.iter().any(|k| k == word) {
-                    self.faults.unknown("unknown-word", &place, "value", word, known.iter().map(|k| &**k));
-                }
-            }
-            Words::State => {
-                if !self.names.states.contains_key(word) {
-                    self.faults.unknown("unknown-state", &place, "state", word, self.names.states.keys().map(|k| &**k));
-                }
-            }
-        }
-    }
-
-    /// `list.contains(item)`, also written `item in list`.
-    pub(super) fn contains(&mut self, list: Lowered, item: Lowered, position: Position) -> Lowered {
-        match (list, item) {
-            (Lowered::Faulty, _) | (_, Lowered::Faulty) => Lowered::Faulty,
-            (Lowered::Texts(list), item) => match self.text(item, position) {
-                Some((item, _)) => Lowered::Bool(BoolExpr::Contains(list, Box::new(item))),
-                None => Lowered::Faulty,
-            },
-            (Lowered::List(items), Lowered::Text(text, words)) => {
-                let mut known = Vec::new();
-                for item in items {
-                    let Some((item, _)) = self.text(item, position) else { return Lowered::Faulty };
-                    self.check_word(&item, &words, position);
-                    match item {
-                        TextExpr::Const(word) => known.push(word),
-                        _ => {
-                            return self.wrong_type(
-                                position,
-                                "a list of literal texts",
-                                &Lowered::Text(item, Words::Any),
-                            );
-                        }
-                    }
-                }
-                Lowered::Bool(BoolExpr::OneOf(Box::new(text), known.into()))
-            }
-            (Lowered::List(items), Lowered::Int(number)) => {
-                let mut known = Vec::new();
-                for item in items {
-                    match item {
-                        Lowered::Int(IntExpr::Const(item)) => known.push(item),
-                        other => return self.wrong_type(position, "a list of literal numbers", &other),
-                    }
-                }
-                Lowered::Bool(BoolExpr::OneOfInts(Box::new(number), known.into()))
-            }
-            (Lowered::List(_), other) => self.wrong_type(position, "a text or a number", &other),
-            (other, _) => self.wrong_type(position, "a list", &other),
-        }
-    }
-
-    pub(super) fn bool(&mut self, lowered: Lowered, position: Position) -> BoolExpr {
-        match lowered {
-            Lowered::Bool(value) => value,
-            Lowered::Faulty => BoolExpr::Const(false),
-            other => {
-                self.wrong_type(position, "true or false", &other);
-                BoolExpr::Const(false)
-            }
-        }
-    }
-
-    pub(super) fn int(&mut self, lowered: Lowered, position: Position) -> IntExpr {
-        match lowered {
-            Lowered::Int(value) => value,
-            Lowered::Faulty => IntExpr::Const(0),
-            other => {
-                self.wrong_type(position, "a number", &other);
-                IntExpr::Const(0)
-            }
-        }
-    }
-
-    pub(super) fn text(&mut self, lowered: Lowered, position: Position) -> Option<(TextExpr, Words)> {
-        match lowered {
-            Lowered::Text(text, words) => Some((text, words)),
-            Lowered::Faulty => None,
-            other => {
-                self.wrong_type(position, "a text", &other);
-                None
-            }
-        }
-    }
-
     /// Puts the body of a closure in the place of its call, with its parameters bound.
     pub(super) fn inline(&mut self, closure: Lowered, own: Lowered, position: Position) -> Lowering<Lowered> {
         let Lowered::Closure(name, bound) = closure else {
@@ -560,45 +321,5 @@ fn body_position(function: &Function) -> Position {
         Some(Stmt::Expr(expr)) => expr.start_position(),
         Some(statement) => statement.position(),
         None => Position::NONE,
-    }
-}
-
-/// A side of a comparison that can be absent, with the kind of its value.
-fn maybe(lowered: &Lowered) -> Option<(&'static str, MaybeExpr)> {
-    Some(match lowered {
-        Lowered::Maybe(fact) => {
-            let kind = match fact.fact.kind {
-                FactType::Int | FactType::Seconds | FactType::Age => "int",
-                FactType::Text | FactType::Word(_) => "text",
-                FactType::Version => "version",
-                FactType::Bool | FactType::Texts => return None,
-            };
-            (kind, MaybeExpr::Fact(*fact))
-        }
-        Lowered::Version(fact) => ("version", MaybeExpr::Fact(*fact)),
-        Lowered::Int(number) => ("int", MaybeExpr::Int(number.clone())),
-        Lowered::Text(text, _) => ("text", MaybeExpr::Text(text.clone())),
-        _ => return None,
-    })
-}
-
-impl Lowered {
-    pub(super) fn describe(&self) -> String {
-        match self {
-            Self::Bool(_) => "true or false".to_owned(),
-            Self::Int(_) => "a number".to_owned(),
-            Self::Text(..) => "a text".to_owned(),
-            Self::Maybe(fact) => format!("`{}`, which can be absent", fact.fact.name),
-            Self::ActionAge(..) => "the age of an action, which can be absent".to_owned(),
-            Self::Version(_) => "a config version".to_owned(),
-            Self::Texts(_) | Self::List(_) => "a list".to_owned(),
-            Self::Host => "the host".to_owned(),
-            Self::Area(area) => format!("the area `{area}`"),
-            Self::Dpu(_) => "a DPU".to_owned(),
-            Self::Dpus => "the list of DPUs".to_owned(),
-            Self::Report(_) => "a health report".to_owned(),
-            Self::Closure(..) => "a closure".to_owned(),
-            Self::Faulty => "something faulty".to_owned(),
-        }
     }
 }

@@ -4,10 +4,13 @@ pub(crate) mod blame;
 pub(crate) mod clock;
 pub(crate) mod compile;
 mod fallible;
+mod functions;
 pub(crate) mod interpret;
 pub(crate) mod lower;
+mod lowered;
 mod members;
 pub(crate) mod names;
+mod operators;
 pub(crate) mod predicate;
 pub(crate) mod reads;
 

@@ -1,0 +1,125 @@
+//! Guards that stay with the interpreter: their names are checked all the same, and what they may read is what they,
+//! and the functions that they call, name.
+
+use std::collections::HashSet;
+
+use rhai::{ASTNode, Expr, FnPtr, Position, Stmt};
+
+use super::Builder;
+use crate::{
+    guard::{names::Function, reads::Reads},
+    snapshot::AREAS,
+};
+
+/// What a body of code names.
+#[derive(Default)]
+struct Named {
+    locals: Vec<String>,
+    /// Chains and calls: `h.instance.present`, `timeout("x")`.
+    parts: Vec<Expr>,
+    properties: Vec<(String, Position)>,
+    /// Functions called, with the number of their arguments.
+    calls: Vec<(String, usize)>,
+    closures: Vec<String>,
+}
+
+impl Named {
+    fn of(function: &Function) -> Self {
+        let mut named = Self::default();
+        for statement in function.body.iter() {
+            statement.walk(&mut Vec::new(), &mut |path: &[ASTNode<'_>]| {
+                match path.last() {
+                    Some(ASTNode::Stmt(statement)) => named.statement(statement),
+                    Some(ASTNode::Expr(expr)) => named.expr(expr),
+                    _ => {}
+                }
+                true
+            });
+        }
+        named
+    }
+
+    fn statement(&mut self, statement: &Stmt) {
+        match statement {
+            Stmt::Var(variable, ..) => self.locals.push(variable.0.name.to_string()),
+            Stmt::For(parts, _) => {
+                self.locals.push(parts.0.name.to_string());
+                self.locals.extend(parts.1.iter().map(|counter| counter.name.to_string()));
+            }
+            Stmt::FnCall(call, _) => self.calls.push((call.name.to_string(), call.args.len())),
+            _ => {}
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Dot(..) => self.parts.push(expr.clone()),
+            Expr::FnCall(call, _) => {
+                self.parts.push(expr.clone());
+                self.calls.push((call.name.to_string(), call.args.len()));
+            }
+            Expr::Property(names, position) => self.properties.push((names.2.to_string(), *position)),
+            Expr::DynamicConstant(value, _) => {
+                let closure = value.clone().try_cast::<FnPtr>();
+                self.closures.extend(closure.map(|closure| closure.fn_name().to_owned()));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Builder<'_> {
+    /// Checks the names in a closure that did not lower, and says which facts it may read.
+    pub(super) fn interpreted(&mut self, closure: &Function) -> Reads {
+        let mut reads = Reads { records: true, ..Reads::default() };
+        let mut seen = HashSet::new();
+        let mut open = vec![closure.clone()];
+        while let Some(function) = open.pop() {
+            let named = Named::of(&function);
+            // What parameters are is known of the guard alone.
+            let own = std::ptr::eq(&*function.body, &*closure.body);
+            let mut lowerer = self.lowerer(&function);
+            for part in &named.parts {
+                lowerer.check_names(part, &function, own, &named.locals);
+            }
+            for (name, position) in &named.properties {
+                self.property(name, *position, &function, &mut reads);
+            }
+            for (name, arguments) in named.calls {
+                if let Some(called) = self.functions.find(&name, arguments)
+                    && seen.insert((name, arguments))
+                {
+                    open.push(called.clone());
+                }
+            }
+            for name in named.closures {
+                if let Some(closure) = self.functions.closure(&name)
+                    && seen.insert((name, 0))
+                {
+                    open.push(closure.clone());
+                }
+            }
+        }
+        reads
+    }
+
+    /// A property that may be read of whatever has one of this name.
+    fn property(&mut self, name: &str, position: Position, function: &Function, reads: &mut Reads) {
+        let mut known = ["dpus", "known", "missing", "alerts"].contains(&name);
+        for fact in AREAS.iter().flat_map(|facts| facts.iter()) {
+            if fact.name == name {
+                reads.fact(fact);
+            }
+            known |= fact.name == name || fact.area == name;
+        }
+        if let Some((report, _)) = self.names.reports.get(name) {
+            reads.report(*report);
+            known = true;
+        }
+        if !known {
+            let place = crate::declare::place(&function.file, position);
+            let facts = AREAS.iter().flat_map(|facts| facts.iter()).map(|fact| fact.name);
+            self.faults.unknown("unknown-fact", &place, "fact", name, facts);
+        }
+    }
+}
