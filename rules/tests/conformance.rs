@@ -390,14 +390,3 @@ fn every_cause_of_failure_is_declared() {
         assert!(text.contains(&format!("failure_cause(\"{}\")", cause.cause)), "{}", cause.cause);
     }
 }
-
-#[test]
-fn no_file_of_the_pack_is_too_long_to_be_read_in_one_sitting() {
-    for entry in fs::read_dir(pack()).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_file() {
-            let lines = fs::read_to_string(&path).unwrap().lines().count();
-            assert!(lines <= 400, "{} has {lines} lines", path.display());
-        }
-    }
-}
