@@ -42,6 +42,25 @@ pub(crate) fn alert(dpu: &mut Dpu, probe: &str, class: &str) {
     dpu.health.agent.get_or_insert_default().alerts.push(alert);
 }
 
+/// One snapshot for each outcome of `Assigned/WaitingForNetworkConfig`, each with two DPUs and six alerts or more.
+pub(crate) fn outcomes() -> Vec<(&'static str, Snapshot)> {
+    let base = ready_host();
+    let mut cases = vec![("go", base.clone())];
+    let mut case = |outcome, change: fn(&mut Snapshot)| {
+        let mut snapshot = base.clone();
+        change(&mut snapshot);
+        cases.push((outcome, snapshot));
+    };
+    case("managed_host_config_synced", |h| h.dpus[1].observed_network_version = "V4-T4".parse().ok());
+    case("other_nics_synced", |h| h.host.other_nics_synced = false);
+    case("instance_config_synced", |h| h.dpus[1].observed_instance_version = None);
+    case("no_blocking_health", |h| alert(&mut h.dpus[1], "BgpStats", "PreventHostStateChanges"));
+    case("primary_p0_ready", |h| alert(&mut h.dpus[0], "BgpPeeringTor", "PreventAllocations"));
+    case("fabrics_synced", |h| h.instance.nvlink_synced = false);
+    case("go", |h| h.instance.deletion_requested = true);
+    cases
+}
+
 /// The gate that is closed, or `go`.
 pub(crate) fn gate(host: &Snapshot) -> &'static str {
     if host.host.associated_dpus > 0 && host.dpus.is_empty() {
@@ -62,25 +81,14 @@ pub(crate) fn gate(host: &Snapshot) -> &'static str {
     if host.instance.deletion_requested {
         return "go";
     }
-    if host.host.associated_dpus > 0 {
-        let enough = i64::try_from(host.dpus.len()).is_ok_and(|dpus| dpus >= host.host.associated_dpus);
-        let current = |dpu: &Dpu| {
-            dpu.observed_network_version.is_some() && dpu.observed_network_version == dpu.desired_network_version
-        };
-        if !enough || !host.dpus.iter().all(current) {
-            return "managed_host_config_synced";
-        }
+    if host.host.associated_dpus > 0 && network_outdated(host) {
+        return "managed_host_config_synced";
     }
     if !host.host.other_nics_synced {
         return "other_nics_synced";
     }
     if host.host.associated_dpus > 0 {
-        let wanted = host.instance.network_version;
-        let current = |dpu: &Dpu| {
-            dpu.instance_observed == dpu.required_by_instance
-                && (!dpu.instance_observed || (wanted.is_some() && dpu.observed_instance_version == wanted))
-        };
-        if !host.dpus.iter().all(current) {
+        if instance_outdated(host) {
             return "instance_config_synced";
         }
         if blocked(host) {
@@ -96,7 +104,24 @@ pub(crate) fn gate(host: &Snapshot) -> &'static str {
     "go"
 }
 
-fn blocked(host: &Snapshot) -> bool {
+pub(crate) fn network_outdated(host: &Snapshot) -> bool {
+    let enough = i64::try_from(host.dpus.len()).is_ok_and(|dpus| dpus >= host.host.associated_dpus);
+    let current = |dpu: &Dpu| {
+        dpu.observed_network_version.is_some() && dpu.observed_network_version == dpu.desired_network_version
+    };
+    !enough || !host.dpus.iter().all(current)
+}
+
+pub(crate) fn instance_outdated(host: &Snapshot) -> bool {
+    let wanted = host.instance.network_version;
+    let current = |dpu: &Dpu| {
+        dpu.instance_observed == dpu.required_by_instance
+            && (!dpu.instance_observed || (wanted.is_some() && dpu.observed_instance_version == wanted))
+    };
+    !host.dpus.iter().all(current)
+}
+
+pub(crate) fn blocked(host: &Snapshot) -> bool {
     let blocks = |report: &HealthReport| {
         report.alerts.iter().any(|alert| alert.classifications.iter().any(|class| class == "PreventHostStateChanges"))
     };
@@ -113,7 +138,7 @@ fn blocked(host: &Snapshot) -> bool {
         || host.health.rack_merges.values().any(blocks)
 }
 
-fn uplink_down(host: &Snapshot) -> bool {
+pub(crate) fn uplink_down(host: &Snapshot) -> bool {
     let down = |report: &HealthReport| {
         report.alerts.iter().any(|alert| {
             alert.id == "BgpPeeringTor" && alert.classifications.iter().any(|class| class == "PreventAllocations")

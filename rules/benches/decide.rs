@@ -40,29 +40,10 @@ fn mix() -> Vec<Snapshot> {
     test_snapshots(tests).unwrap().into_iter().map(|(_, snapshot)| snapshot).collect()
 }
 
-/// One snapshot for each outcome of `Assigned/WaitingForNetworkConfig`, each with two DPUs and six alerts.
-fn readiness() -> Vec<(&'static str, Snapshot)> {
-    let base = by_hand::ready_host();
-    let mut cases = vec![("go", base.clone())];
-    let mut case = |name, change: fn(&mut Snapshot)| {
-        let mut snapshot = base.clone();
-        change(&mut snapshot);
-        cases.push((name, snapshot));
-    };
-    case("managed_host_config_synced", |h| h.dpus[1].observed_network_version = "V4-T4".parse().ok());
-    case("other_nics_synced", |h| h.host.other_nics_synced = false);
-    case("instance_config_synced", |h| h.dpus[1].observed_instance_version = None);
-    case("no_blocking_health", |h| by_hand::alert(&mut h.dpus[1], "BgpStats", "PreventHostStateChanges"));
-    case("primary_p0_ready", |h| by_hand::alert(&mut h.dpus[0], "BgpPeeringTor", "PreventAllocations"));
-    case("fabrics_synced", |h| h.instance.nvlink_synced = false);
-    case("deletion", |h| h.instance.deletion_requested = true);
-    cases
-}
-
 /// The three ways agree on every outcome, and native and interpreted on the whole mix.
 fn agree() {
     let (native, interpreted) = (native(), interpreted());
-    for (name, snapshot) in readiness() {
+    for (name, snapshot) in by_hand::outcomes() {
         let decision = native.decide(&snapshot).decision;
         assert_eq!(decision, native.decision(&snapshot), "{name}");
         let by_interpreter = without_recheck(interpreted.decide(&snapshot).decision);
@@ -72,8 +53,7 @@ fn agree() {
             Decision::Wait(wait) => wait.gate.as_deref().unwrap_or("wait"),
             other => panic!("{name}: {other:?}"),
         };
-        let expected = if name == "deletion" { "go" } else { name };
-        assert_eq!(gate, expected, "{name}");
+        assert_eq!(gate, name);
         assert_eq!(by_hand::gate(&snapshot), gate, "{name}, by hand");
     }
     for snapshot in mix() {
@@ -131,7 +111,7 @@ mod readiness_of_a_ready_host {
 #[divan::bench(args = ["managed_host_config_synced", "instance_config_synced", "no_blocking_health", "primary_p0_ready"], sample_size = 2000)]
 fn readiness_of_a_waiting_host(bencher: Bencher, gate: &str) {
     let rules = native();
-    let host = readiness().into_iter().find(|(name, _)| *name == gate).unwrap().1;
+    let host = by_hand::outcomes().into_iter().find(|(name, _)| *name == gate).unwrap().1;
     bencher.bench_local(|| rules.decide(black_box(&host)));
 }
 
