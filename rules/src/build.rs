@@ -106,10 +106,10 @@ pub(crate) fn build(input: Input, options: &LoadOptions, faults: &mut Faults) ->
     builder.unused_steps(&declarations.blocks);
     let any = builder.any_rules(&declarations.blocks, &mut rules);
     builder.states(&declarations.blocks, &any, &mut rules);
-    let RuleSet { states, arms, .. } = &mut rules;
+    let RuleSet { states, arms, gates, .. } = &mut rules;
     for state in states {
-        state.any_steps = Tested::all(&state.any_arms, arms);
-        state.steps = Tested::all(&state.arms, arms);
+        state.any_steps = Tested::all(&state.any_arms, arms, gates);
+        state.steps = Tested::all(&state.arms, arms, gates);
     }
     collect_reads(&mut rules);
     if !incomplete {

@@ -103,8 +103,8 @@ impl RuleSet {
                     return arm(number).map_or(Outcome::Nothing, |arm| Outcome::Failed(error, arm, None));
                 }
             }
-            let gate = match step.outcome {
-                test::Outcome::Gate(gate) => gate,
+            let (gate, ask) = match &step.outcome {
+                test::Outcome::Gate(gate, ask) => (*gate, ask.as_ref()),
                 test::Outcome::Stays => {
                     tracer.step(number, dpu, ArmResult::Blocked);
                     return arm(number).map_or(Outcome::Nothing, Outcome::Arm);
@@ -114,13 +114,17 @@ impl RuleSet {
                     return arm(number).map_or(Outcome::Nothing, Outcome::Arm);
                 }
             };
-            match self.gates.get(gate).map(|gate| gate.guard.holds(env)) {
-                Some(Ok(true)) | None => tracer.step(number, dpu, ArmResult::Passed),
-                Some(Ok(false)) => {
+            let open = match ask {
+                Some(ask) => ask.of(env),
+                None => self.gates.get(gate).map_or(Ok(true), |gate| gate.guard.holds(env)),
+            };
+            match open {
+                Ok(true) => tracer.step(number, dpu, ArmResult::Passed),
+                Ok(false) => {
                     tracer.step(number, dpu, ArmResult::Blocked);
                     return arm(number).map_or(Outcome::Nothing, |arm| Outcome::Closed(arm, gate));
                 }
-                Some(Err(error)) => {
+                Err(error) => {
                     tracer.step(number, dpu, ArmResult::Failed);
                     return arm(number).map_or(Outcome::Nothing, |arm| Outcome::Failed(error, arm, Some(gate)));
                 }

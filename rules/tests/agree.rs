@@ -106,7 +106,7 @@ fn truth(depth: u32, dpus: u32) -> BoxedStrategy<String> {
         return leaf.boxed();
     }
     let inner = truth(depth - 1, dpus);
-    let numbers = number(depth - 1, dpus);
+    let numbers = number(depth - 1);
     let compare = prop::sample::select(vec!["<", "<=", ">", ">=", "==", "!="]);
     let mut choices = vec![
         leaf.boxed(),
@@ -128,7 +128,7 @@ fn truth(depth: u32, dpus: u32) -> BoxedStrategy<String> {
     prop::strategy::Union::new(choices).boxed()
 }
 
-fn number(depth: u32, dpus: u32) -> BoxedStrategy<String> {
+fn number(depth: u32) -> BoxedStrategy<String> {
     let leaf = prop::sample::select(vec![
         "0",
         "1",
@@ -157,7 +157,7 @@ fn number(depth: u32, dpus: u32) -> BoxedStrategy<String> {
     if depth == 0 {
         return leaf.boxed();
     }
-    let inner = number(depth - 1, dpus);
+    let inner = number(depth - 1);
     let operator = prop::sample::select(vec!["+", "-", "*", "/", "%"]);
     prop_oneof![
         leaf,
@@ -196,9 +196,9 @@ fn dpu() -> impl Strategy<Value = Dpu> {
                 instance_observed: flags[1],
                 required_by_instance: flags[2],
                 reachable: flags[3],
-                desired_network_version: desired.map(|text| text.parse().unwrap()),
-                observed_network_version: observed.map(|text| text.parse().unwrap()),
-                observed_instance_version: instance.map(|text| text.parse().unwrap()),
+                desired_network_version: desired.and_then(|text| text.parse().ok()),
+                observed_network_version: observed.and_then(|text| text.parse().ok()),
+                observed_instance_version: instance.and_then(|text| text.parse().ok()),
                 config_error: if text { "x".into() } else { String::new() },
                 agent_version: text.then(|| "1".to_owned()),
                 observed_at: flags[4].then_some(900_000_000_000),
@@ -232,7 +232,7 @@ fn host() -> impl Strategy<Value = Snapshot> {
                 host.instance.extension_services = dpus_known;
                 host.instance.present = flags[0];
                 host.instance.deletion_requested = flags[1];
-                host.instance.network_version = version.map(|text| text.parse().unwrap());
+                host.instance.network_version = version.and_then(|text| text.parse().ok());
                 host.host.scout_seen_at = age.map(|age| host.now - age * 1_000_000);
                 host.host.reboot_requested_at = flags[2].then_some(host.now - 5_000_000);
                 host.host.rebooted_at = flags[3].then_some(host.now);
@@ -260,14 +260,14 @@ fn host() -> impl Strategy<Value = Snapshot> {
 }
 
 /// One state a guard: whether the guard holds shows in where the host goes.
-fn pack(guards: &[String], interpret: bool) -> RuleSet {
+fn pack(guards: &[String], interpret: bool) -> Result<RuleSet, TestCaseError> {
     let mut text = NAMES.to_owned();
     for (n, guard) in guards.iter().enumerate() {
         let _ = writeln!(text, "state(\"S{n}\").entry().no_sla().go(\"End\").when(|h| {guard}).wait(\"no\");");
     }
     text.push_str("state(\"End\").terminal().no_sla().wait(\"end\");\n");
     let options = LoadOptions { interpret, ..LoadOptions::default() };
-    load_files([("rules.rhai".to_owned(), text)], &options).map_err(|faults| faults.to_string()).unwrap()
+    load_files([("rules.rhai".to_owned(), text)], &options).map_err(|faults| TestCaseError::fail(faults.to_string()))
 }
 
 fn answer(rules: &RuleSet, host: &Snapshot) -> String {
@@ -287,7 +287,7 @@ proptest! {
         guards in prop::collection::vec(truth(3, 0), 12),
         hosts in prop::collection::vec(host(), 8),
     ) {
-        let (native, interpreted) = (pack(&guards, false), pack(&guards, true));
+        let (native, interpreted) = (pack(&guards, false)?, pack(&guards, true)?);
         let left: Vec<_> = native.interpreted_guards().filter(|(_, why)| !why.contains("an argument that can fail")).collect();
         prop_assert!(left.is_empty(), "{:?}", left);
         for (n, guard) in guards.iter().enumerate() {
@@ -306,7 +306,7 @@ proptest! {
         hosts in prop::collection::vec(host(), 4),
         later in 1_u64..400,
     ) {
-        let rules = pack(&guards, false);
+        let rules = pack(&guards, false)?;
         for (n, guard) in guards.iter().enumerate() {
             for host in &hosts {
                 let mut host = host.clone();
@@ -330,13 +330,13 @@ proptest! {
         before in host(),
         after in host(),
     ) {
-        let rules = pack(&guards, false);
-        for n in 0..guards.len() {
+        let rules = pack(&guards, false)?;
+        for (n, guard) in guards.iter().enumerate() {
             let (mut before, mut after) = (before.clone(), after.clone());
             before.state.path = format!("S{n}").as_str().into();
             after.state = before.state.clone();
             if rules.sees_no_change(&before, &after) {
-                prop_assert_eq!(answer(&rules, &before), answer(&rules, &after), "{}", &guards[n]);
+                prop_assert_eq!(answer(&rules, &before), answer(&rules, &after), "{}", guard);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! What the verbs of the rule language mean, one small pack each.
 
+#![allow(clippy::unwrap_used, reason = "helpers are called by tests alone")]
+
 use std::collections::BTreeMap;
 
 use rules::{

@@ -53,10 +53,7 @@ impl Builder<'_> {
             place: decl.place.clone(),
             text: self.text(&decl.place),
             of_dpu: own == 2,
-            ask: match &body {
-                Body::Native(expr) => Some(expr.compile()),
-                Body::Script(_) => None,
-            },
+            ask: body.compile(),
             body,
             script: self.script(decl),
             reads,

@@ -15,20 +15,24 @@ impl RuleSet {
     /// The decision for a host whose state is its own, or for a whole host in states of DPUs.
     pub(super) fn conclude(&self, outcome: Outcome<'_>, state: &State, env: &Env<'_>) -> Decision {
         match outcome {
-            Outcome::Arm(arm) => match self.carry_out(arm, state, env) {
-                Ok(decision) => decision,
-                Err((error, arm)) => self.failed(&error, arm, None, state, env),
-            },
+            Outcome::Arm(arm) => self.carry_out(arm, state, env),
             Outcome::Closed(arm, gate) => self.closed(arm, gate, state, env),
             Outcome::Failed(error, arm, gate) => self.failed(&error, arm, gate, state, env),
             Outcome::Nothing => Decision::Wait(self.wait("no rule of this state applies".into(), state, env)),
         }
     }
 
-    fn carry_out<'r>(&self, arm: &'r Arm, state: &State, env: &Env<'_>) -> Result<Decision, (GuardError, &'r Arm)> {
-        let actions = actions(arm, env, None).map_err(|error| (error, arm))?;
-        Ok(match &arm.verb {
-            Verb::Go(to) | Verb::HostGo(to) => Decision::Go(self.go(arm, *to, actions, env, None)?),
+    #[inline]
+    fn carry_out(&self, arm: &Arm, state: &State, env: &Env<'_>) -> Decision {
+        let actions = match actions(arm, env, None) {
+            Ok(actions) => actions,
+            Err(error) => return self.failed(&error, arm, None, state, env),
+        };
+        match &arm.verb {
+            Verb::Go(to) | Verb::HostGo(to) => match self.go(arm, *to, actions, env, None) {
+                Ok(go) => Decision::Go(go),
+                Err((error, arm)) => self.failed(&error, arm, None, state, env),
+            },
             Verb::Wait(reason) => {
                 let counters = arm.changes_counters().then(|| counted(env.host.state.counters.clone(), arm));
                 Decision::Wait(Wait { actions, counters, ..self.wait(reason.clone(), state, env) })
@@ -41,10 +45,11 @@ impl RuleSet {
             }),
             Verb::Delete => Decision::Delete(Delete { actions }),
             Verb::Pass { .. } => Decision::Wait(self.wait("".into(), state, env)),
-        })
+        }
     }
 
     /// A move of the whole host. `cause_of` is the DPU that a failure belongs to, if it is one's.
+    #[inline]
     pub(super) fn go<'r>(
         &self,
         arm: &'r Arm,
@@ -172,6 +177,7 @@ pub(super) fn failure(arm: &Arm, dpu: Option<&str>) -> FailureChange {
 }
 
 /// The values that survive a move to a state.
+#[inline]
 pub(super) fn kept<T: Clone>(values: &BTreeMap<String, T>, rules: &[Kept], to: &StatePath) -> BTreeMap<String, T> {
     if values.is_empty() {
         return BTreeMap::new();

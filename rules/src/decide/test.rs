@@ -7,7 +7,7 @@ use crate::{
         compile::Ask,
         predicate::{Answer, BoolExpr},
     },
-    ruleset::{Arm, Verb},
+    ruleset::{Arm, Gate, Verb},
 };
 
 /// One arm with its test.
@@ -30,19 +30,20 @@ enum Holds {
 }
 
 /// What the arm does if it applies, as far as reading on depends on it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) enum Outcome {
     Stays,
     Moves,
-    Gate(usize),
+    /// With the gate's question, if it is native.
+    Gate(usize, Option<Ask>),
 }
 
 impl Tested {
-    pub(crate) fn all(numbers: &[usize], arms: &[Arm]) -> Box<[Self]> {
-        numbers.iter().filter_map(|number| Some(Self::of(*number, arms.get(*number)?))).collect()
+    pub(crate) fn all(numbers: &[usize], arms: &[Arm], gates: &[Gate]) -> Box<[Self]> {
+        numbers.iter().filter_map(|number| Some(Self::of(*number, arms.get(*number)?, gates))).collect()
     }
 
-    fn of(number: usize, arm: &Arm) -> Self {
+    fn of(number: usize, arm: &Arm, gates: &[Gate]) -> Self {
         let mut parts = Vec::new();
         let mut native = true;
         for (guard, wanted) in &arm.conditions {
@@ -68,7 +69,9 @@ impl Tested {
             holds,
             of_dpu: arm.conditions.iter().any(|(guard, _)| guard.of_dpu),
             outcome: match arm.verb {
-                Verb::Pass { gate, .. } => Outcome::Gate(gate),
+                Verb::Pass { gate, .. } => {
+                    Outcome::Gate(gate, gates.get(gate).and_then(|gate| gate.guard.body.compile()))
+                }
                 Verb::Wait(_) | Verb::Fail(_) => Outcome::Stays,
                 Verb::Go(_) | Verb::HostGo(_) | Verb::Delete => Outcome::Moves,
             },

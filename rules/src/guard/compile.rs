@@ -1,8 +1,6 @@
 //! Predicates as closures: each node becomes one that knows its operands, so that asking costs a call a node and no
 //! decision about what the node is.
 
-use std::sync::Arc;
-
 use super::{
     Env,
     predicate::{Answer, BoolExpr, Compare, FactRef, IntExpr, version_at_least},
@@ -12,8 +10,7 @@ use crate::snapshot::{Dpu, Value};
 type Closure = dyn Fn(&Env<'_>) -> Answer<bool> + Send + Sync;
 
 /// A compiled predicate.
-#[derive(Clone)]
-pub(crate) struct Ask(Arc<Closure>);
+pub(crate) struct Ask(Box<Closure>);
 
 impl std::fmt::Debug for Ask {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -28,7 +25,7 @@ impl Ask {
     }
 
     fn new(closure: impl Fn(&Env<'_>) -> Answer<bool> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(closure))
+        Self(Box::new(closure))
     }
 }
 

@@ -31,7 +31,7 @@ use predicate::{Answer, BoolExpr, GuardError, IntExpr, Owner};
 use reads::Reads;
 
 /// A question about a host, or about a host and one of its DPUs.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Guard {
     pub(crate) place: Place,
     /// Source text, white space reduced.
@@ -59,6 +59,29 @@ pub(crate) enum Body<T> {
     Native(T),
     /// Left to rhai, and why.
     Script(NotNative),
+}
+
+impl Clone for Guard {
+    fn clone(&self) -> Self {
+        Self {
+            place: self.place.clone(),
+            text: self.text.clone(),
+            of_dpu: self.of_dpu,
+            body: self.body.clone(),
+            ask: self.body.compile(),
+            script: self.script.clone(),
+            reads: self.reads.clone(),
+        }
+    }
+}
+
+impl Body<BoolExpr> {
+    pub(crate) fn compile(&self) -> Option<Ask> {
+        match self {
+            Body::Native(expr) => Some(expr.compile()),
+            Body::Script(_) => None,
+        }
+    }
 }
 
 impl Guard {

@@ -34,12 +34,18 @@ struct Sought {
 struct Prepared {
     stored: Stored,
     instead: bool,
+    /// An alert like the one sought stands in if nothing is stored.
+    stands_in: bool,
+    /// What is asked seldom, apart from what is asked always.
+    rest: Box<Rest>,
+}
+
+#[derive(Debug)]
+struct Rest {
     only: Option<String>,
     except: Vec<String>,
     when: Option<Guard>,
     unclassified: Option<Guard>,
-    /// An alert like the one sought stands in if nothing is stored.
-    stands_in: bool,
 }
 
 #[derive(Debug)]
@@ -99,12 +105,14 @@ fn prepare(parts: &[Part], sought: &Sought, reports: &Reports) -> Arc<[Prepared]
         Some(Prepared {
             stored,
             instead: part.instead,
-            only: part.only.clone(),
-            except: part.except.clone(),
-            when: part.when.clone(),
-            // Classifications that are not asked for need not be there.
-            unclassified: sought.class.as_ref().and(part.unclassified.clone()),
             stands_in: part.or_alert.as_ref().is_some_and(|alert| sought.is(alert)),
+            rest: Box::new(Rest {
+                only: part.only.clone(),
+                except: part.except.clone(),
+                when: part.when.clone(),
+                // Classifications that are not asked for need not be there.
+                unclassified: sought.class.as_ref().and(part.unclassified.clone()),
+            }),
         })
     });
     prepared.collect()
@@ -169,8 +177,8 @@ impl Prepared {
     fn some(&self, sought: &Sought, stored: &BTreeMap<String, HealthReport>, env: &Env<'_>) -> Answer<Looked> {
         let mut there = false;
         for (source, report) in stored {
-            let taken = self.only.as_ref().is_none_or(|only| super::matches(only, source))
-                && !self.except.iter().any(|except| super::matches(except, source));
+            let taken = self.rest.only.as_ref().is_none_or(|only| super::matches(only, source))
+                && !self.rest.except.iter().any(|except| super::matches(except, source));
             if taken {
                 if sought.is_in(&report.alerts) {
                     return self.conditionally(Looked::Alert, env);
@@ -188,10 +196,10 @@ impl Prepared {
     /// What was found matters: do the part's own conditions hold?
     #[inline(never)]
     fn conditionally(&self, looked: Looked, env: &Env<'_>) -> Answer<Looked> {
-        if !holds(self.when.as_ref(), env, true)? {
+        if !holds(self.rest.when.as_ref(), env, true)? {
             return Ok(Looked::On);
         }
-        if looked == Looked::Alert && holds(self.unclassified.as_ref(), env, false)? {
+        if looked == Looked::Alert && holds(self.rest.unclassified.as_ref(), env, false)? {
             return Ok(if self.instead { Looked::Hidden } else { Looked::On });
         }
         Ok(looked)
@@ -201,7 +209,7 @@ impl Prepared {
         let mut bound = *env;
         for dpu in &env.host.dpus {
             bound.dpus[0] = dpu;
-            if holds(self.when.as_ref(), &bound, true)? && walk(parts, sought, &bound)? {
+            if holds(self.rest.when.as_ref(), &bound, true)? && walk(parts, sought, &bound)? {
                 return Ok(Looked::Alert);
             }
         }
@@ -210,6 +218,7 @@ impl Prepared {
 }
 
 impl Sought {
+    #[inline(never)]
     fn is_in(&self, alerts: &[Alert]) -> bool {
         alerts.iter().any(|alert| self.is(alert))
     }
