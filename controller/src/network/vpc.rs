@@ -75,8 +75,7 @@ pub async fn create_vpc(
             id: VpcPrefixId::random(),
             prefix: *prefix,
             vni: next_number(tx, NumberPool::Vni, &site.vnis, &vnis).await?,
-            // A pool of VLAN ids is checked to stay below 4095 when the site file is read.
-            vlan: u16::try_from(next_number(tx, NumberPool::Vlan, &site.vlans, &vlans).await?).unwrap_or(u16::MAX),
+            vlan: next_vlan(tx, site, &vlans).await?,
         };
         vnis.push(segment.vni);
         vlans.push(segment.vlan.into());
@@ -93,6 +92,12 @@ pub async fn create_vpc(
     };
     tx.add_vpc(&vpc).await?;
     Ok(vpc)
+}
+
+async fn next_vlan(tx: &mut Tx, site: &SiteNetwork, also_taken: &[u32]) -> Result<u16, PoolError> {
+    let number = next_number(tx, NumberPool::Vlan, &site.vlans, also_taken).await?;
+    let beyond = PoolError::UsedUp { pool: "VLAN", first: *site.vlans.start(), last: u16::MAX.into() };
+    u16::try_from(number).map_err(|_| beyond)
 }
 
 /// Removes a VPC that no instance uses.

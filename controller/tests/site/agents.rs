@@ -1,5 +1,9 @@
 //! What DPU agents are told, and what their reports do.
 
+use crate::support::{Database, TestSite, acknowledgement, alert, allocation, dpu, host, interface};
+use proto::{common, forge, health};
+use tonic::Code;
+
 on_each_database! {
     a_known_dpu_gets_the_admin_network,
     only_an_unknown_dpu_hears_not_found,
@@ -13,10 +17,6 @@ on_each_database! {
     a_report_marks_its_host_for_decision,
     the_last_report_of_every_dpu_can_be_listed,
 }
-
-use crate::support::{Database, TestSite, acknowledgement, alert, allocation, dpu, host, interface};
-use proto::{common, forge, health};
-use tonic::Code;
 
 async fn a_known_dpu_gets_the_admin_network(database: &Database) {
     let site = TestSite::start(&database.url).await;

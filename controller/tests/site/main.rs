@@ -12,4 +12,5 @@ mod examples;
 mod instances;
 mod site_file;
 mod store;
+mod updates;
 mod vpcs;

@@ -1,5 +1,16 @@
 //! The database keeps its promises: versions are compared, nothing is half written, nothing is lost by a restart.
 
+use std::time::Duration;
+
+use crate::support::{Database, TestSite, dpu, host, site_text};
+use controller::{
+    InstanceId, Moment, SiteFile, add_hosts, check_hosts,
+    store::{
+        Address, AddressPool, AppliedReport, ApplyMode, Event, Finding, HealthReport, NumberPool, OutcomeKind, Store,
+        StoreError, Transition,
+    },
+};
+
 on_each_database! {
     of_two_moves_from_one_version_one_wins_and_the_other_leaves_no_trace,
     a_stale_network_version_changes_nothing,
@@ -16,17 +27,6 @@ on_each_database! {
     a_database_locked_by_another_process_is_waited_for,
     extreme_values_come_back_as_they_were,
 }
-
-use std::time::Duration;
-
-use crate::support::{Database, TestSite, dpu, host, site_text};
-use controller::{
-    InstanceId, Moment, SiteFile, add_hosts, check_hosts,
-    store::{
-        Address, AddressPool, AppliedReport, ApplyMode, Event, Finding, HealthReport, NumberPool, OutcomeKind, Store,
-        StoreError, Transition,
-    },
-};
 
 fn to(state: &str) -> Transition {
     Transition { to: state.into(), pack_hash: "hash".into(), ..Default::default() }

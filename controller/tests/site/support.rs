@@ -252,3 +252,12 @@ pub(crate) fn alert(id: &str, target: &str, classifications: &[&str]) -> health:
         ..Default::default()
     }
 }
+
+/// A healthy site with an ETV VPC of two prefixes.
+pub(crate) async fn ready_site(database: &Database) -> (TestSite, Vpc) {
+    let site = TestSite::start(&database.url).await;
+    let vpc = site.vpc("blue", &["192.0.2.0/24", "198.51.100.0/24"]).await;
+    site.acknowledge_all(1).await;
+    site.acknowledge_all(2).await;
+    (site, vpc)
+}

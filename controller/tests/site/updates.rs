@@ -1,0 +1,154 @@
+//! Instances that change or go: what is held until the DPUs have let go of it.
+
+use controller::{
+    Moment,
+    store::{StoreError, UpdateStage},
+};
+use proto::{
+    forge::{self, InterfaceFunctionType, TenantState, forge_server::Forge},
+    health,
+};
+use tonic::{Code, Request};
+
+use crate::support::{Database, alert, allocation, host, instance_config, interface, ready_site};
+
+on_each_database! {
+    a_live_update_holds_old_and_new_addresses_until_released,
+    an_update_that_keeps_an_interface_keeps_its_address,
+    a_change_of_metadata_alone_is_no_network_update,
+    a_released_instance_keeps_host_and_addresses_until_the_rules_let_go,
+    an_alert_against_deletion_refuses_a_release_and_is_named,
+}
+
+async fn a_live_update_holds_old_and_new_addresses_until_released(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
+    let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+    let id = instance.id.clone().unwrap();
+    let key: controller::InstanceId = id.value.parse().unwrap();
+    let held = async || {
+        let mut tx = site.store.read().await.unwrap();
+        let held = tx.addresses_of(&id.value).await.unwrap();
+        held.iter().map(|held| held.address.to_string()).collect::<Vec<_>>()
+    };
+    let update = |version: &str, prefix: usize| forge::InstanceConfigUpdateRequest {
+        instance_id: Some(id.clone()),
+        if_version_match: Some(version.to_owned()),
+        config: Some(instance_config(vec![interface(&vpc.prefixes[prefix])])),
+        metadata: None,
+    };
+    let changed = site
+        .forge
+        .update_instance_config(Request::new(update(&instance.config_version, 1)))
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(held().await, ["192.0.2.2", "198.51.100.2"]);
+    assert_eq!(changed.network_config_version, instance.network_config_version, "not yet in force");
+    assert_ne!(changed.config_version, instance.config_version);
+
+    let refusal =
+        site.forge.update_instance_config(Request::new(update(&instance.config_version, 0))).await.unwrap_err();
+    assert_eq!(refusal.code(), Code::FailedPrecondition, "stale version: {refusal}");
+    let refusal =
+        site.forge.update_instance_config(Request::new(update(&changed.config_version, 0))).await.unwrap_err();
+    assert!(refusal.message().contains("is under way"), "{refusal}");
+
+    let mut tx = site.store.write().await.unwrap();
+    assert!(matches!(tx.release_after_network_update(key).await, Err(StoreError::Missing { .. })), "not promoted");
+    let version = tx.promote_network_update(key, Moment::now()).await.unwrap();
+    assert!(matches!(tx.promote_network_update(key, Moment::now()).await, Err(StoreError::Missing { .. })), "once");
+    tx.commit().await.unwrap();
+    assert_eq!((version.number(), held().await.len()), (2, 2));
+
+    let mut tx = site.store.write().await.unwrap();
+    let released = tx.release_after_network_update(key).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(released, ["192.0.2.2".parse::<std::net::IpAddr>().unwrap()]);
+    assert_eq!(held().await, ["198.51.100.2"]);
+}
+
+async fn an_update_that_keeps_an_interface_keeps_its_address(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
+    let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+    let virtual_one = forge::InstanceInterfaceConfig {
+        function_type: InterfaceFunctionType::Virtual as i32,
+        virtual_function_id: Some(0),
+        ..interface(&vpc.prefixes[1])
+    };
+    let request = forge::InstanceConfigUpdateRequest {
+        instance_id: instance.id.clone(),
+        config: Some(instance_config(vec![interface(&vpc.prefixes[0]), virtual_one])),
+        ..Default::default()
+    };
+    site.forge.update_instance_config(Request::new(request)).await.unwrap();
+    let mut tx = site.store.read().await.unwrap();
+    let stored = tx.instance_on(&host(1)).await.unwrap().unwrap();
+    let update = stored.network_update.unwrap();
+    assert_eq!(update.stage, UpdateStage::Requested);
+    assert_eq!(update.interfaces[0], stored.interfaces[0]);
+    assert_eq!(update.interfaces[1].address.to_string(), "198.51.100.2");
+}
+
+async fn a_change_of_metadata_alone_is_no_network_update(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
+    let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+    let request = forge::InstanceConfigUpdateRequest {
+        instance_id: instance.id.clone(),
+        config: instance.config.clone(),
+        metadata: Some(forge::Metadata { name: "renamed".into(), ..Default::default() }),
+        ..Default::default()
+    };
+    let changed = site.forge.update_instance_config(Request::new(request.clone())).await.unwrap().into_inner();
+    assert_eq!(changed.network_config_version, instance.network_config_version);
+    assert_ne!(changed.config_version, instance.config_version);
+    let again = site.forge.update_instance_config(Request::new(request)).await.unwrap().into_inner();
+    assert_eq!(again.config_version, changed.config_version, "nothing changed, so no new version");
+}
+
+async fn a_released_instance_keeps_host_and_addresses_until_the_rules_let_go(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
+    let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+    let id = instance.id.clone().unwrap();
+    let request = forge::InstanceReleaseRequest { id: Some(id.clone()), ..Default::default() };
+    for _ in 0..2 {
+        site.forge.release_instance(Request::new(request.clone())).await.unwrap();
+    }
+    assert_eq!(site.instance(&id).await.status.unwrap().tenant.unwrap().state(), TenantState::Terminating);
+    let update = forge::InstanceConfigUpdateRequest {
+        instance_id: Some(id.clone()),
+        config: Some(instance_config(vec![interface(&vpc.prefixes[1])])),
+        ..Default::default()
+    };
+    let refusal = site.forge.update_instance_config(Request::new(update)).await.unwrap_err();
+    assert!(refusal.message().contains("is being deleted"), "{refusal}");
+    let wanted = forge::InstanceInterfaceConfig { ip_address: Some("192.0.2.2".into()), ..interface(&vpc.prefixes[0]) };
+    let refusal = site.allocate(allocation(2, vec![wanted.clone()])).await.unwrap_err();
+    assert_eq!(refusal.code(), Code::AlreadyExists, "{refusal}");
+
+    let mut tx = site.store.write().await.unwrap();
+    tx.release_instance(id.value.parse().unwrap()).await.unwrap();
+    tx.commit().await.unwrap();
+    site.allocate(allocation(2, vec![wanted])).await.unwrap();
+    let refusal = site.forge.release_instance(Request::new(request)).await.unwrap_err();
+    assert_eq!(refusal.code(), Code::NotFound);
+}
+
+async fn an_alert_against_deletion_refuses_a_release_and_is_named(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
+    let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+    let report = health::HealthReport {
+        source: "overrides.keep".into(),
+        alerts: vec![alert("Evidence", "disk", &["PreventInstanceDeletion"])],
+        ..Default::default()
+    };
+    let entry = forge::HealthReportEntry { report: Some(report), mode: 0 };
+    let insert = forge::InsertMachineHealthReportRequest {
+        machine_id: Some((&host(1)).into()),
+        health_report_entry: Some(entry),
+    };
+    site.forge.insert_machine_health_report(Request::new(insert)).await.unwrap();
+    let request = forge::InstanceReleaseRequest { id: instance.id, ..Default::default() };
+    let refusal = site.forge.release_instance(Request::new(request)).await.unwrap_err();
+    assert_eq!(refusal.code(), Code::FailedPrecondition);
+    assert!(refusal.message().contains("alert Evidence (disk) has PreventInstanceDeletion"), "{refusal}");
+}
