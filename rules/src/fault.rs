@@ -7,7 +7,7 @@ use serde::Serialize;
 /// A place in a pack.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Place {
-    /// File, relative to the pack's directory.
+    /// File, relative to the pack's directory; empty for the pack as a whole.
     pub file: Arc<str>,
     /// Line, from 1; 0 for the file as a whole.
     pub line: usize,
@@ -17,7 +17,7 @@ pub struct Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.file)?;
+        f.write_str(if self.file.is_empty() { "the pack" } else { &self.file })?;
         if self.line > 0 {
             write!(f, ":{}", self.line)?;
         }

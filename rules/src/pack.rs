@@ -108,7 +108,7 @@ fn load_sources(sources: BTreeMap<Arc<str>, Arc<str>>, options: &LoadOptions) ->
     collector.register(&mut engine);
 
     let mut faults = Faults::default();
-    let asts = compile(&engine, &sources, &mut faults);
+    let asts = if too_large(&sources, &mut faults) { Vec::new() } else { compile(&engine, &sources, &mut faults) };
     let mut functions = Functions::default();
     let mut library = AST::empty();
     for (file, ast) in &asts {
@@ -150,6 +150,21 @@ fn load_sources(sources: BTreeMap<Arc<str>, Arc<str>>, options: &LoadOptions) ->
             Err(PackFaults { faults: faults.0, sources })
         }
     }
+}
+
+/// The pack has more files, or longer ones, than a pack may have.
+fn too_large(sources: &BTreeMap<Arc<str>, Arc<str>>, faults: &mut Faults) -> bool {
+    for (file, text) in sources {
+        let whole = Place { file: file.clone(), line: 0, column: 0 };
+        if u64::try_from(text.len()).is_ok_and(|bytes| bytes > limits::FILE_BYTES) {
+            faults.add("limit", &whole, format!("the file has more than {} bytes", limits::FILE_BYTES));
+        }
+    }
+    if sources.len() > limits::FILES {
+        let whole = Place { file: "".into(), line: 0, column: 0 };
+        faults.add("limit", &whole, format!("it has more than {} files", limits::FILES));
+    }
+    !faults.0.is_empty()
 }
 
 /// `go` and `with` are reserved words of rhai that it does not use.

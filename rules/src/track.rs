@@ -2,7 +2,7 @@
 
 use crate::{
     RuleSet,
-    guard::reads::Reads,
+    guard::{NO_DPU, reads::Reads},
     health::Source,
     snapshot::{Dpu, Fact, FactType, Snapshot},
 };
@@ -25,35 +25,23 @@ impl RuleSet {
     /// same as long as no guard flips by time alone.
     #[must_use]
     pub fn sees_no_change(&self, before: &Snapshot, after: &Snapshot) -> bool {
-        if before.state != after.state || before.dpus.len() != after.dpus.len() {
+        let own_states = || before.dpus.iter().zip(&after.dpus).all(|(a, b)| a.state == b.state);
+        if before.state != after.state || before.dpus.len() != after.dpus.len() || !own_states() {
             return false;
         }
-        let own_states = |host: &Snapshot| host.dpus.iter().filter_map(|dpu| dpu.state.clone()).collect::<Vec<_>>();
-        if own_states(before) != own_states(after) {
-            return false;
-        }
-        let states = std::iter::once(after.state.path.clone()).chain(own_states(after));
-        let mut reads = Reads::default();
-        for path in states {
-            match self.state(&path) {
-                Some(state) => reads.add(&state.reads),
-                None => return false,
-            }
-        }
-        if let Some(guard) = &self.no_sla_while {
-            reads.add(&guard.reads);
-        }
-        self.same(&reads, before, after)
+        let of_dpus = after.dpus.iter().filter_map(|dpu| dpu.state.as_ref());
+        let mut states = std::iter::once(&after.state.path).chain(of_dpus);
+        states.all(|path| self.state(path).is_some_and(|state| self.same(&state.reads, before, after)))
+            && self.no_sla_while.as_ref().is_none_or(|guard| self.same(&guard.reads, before, after))
     }
 
     fn same(&self, reads: &Reads, before: &Snapshot, after: &Snapshot) -> bool {
-        let none = Dpu::default();
         let pairs = || before.dpus.iter().zip(&after.dpus);
-        let of_host = reads.facts.iter().filter(|fact| fact.area != "dpu");
-        let mut of_dpu = reads.facts.iter().filter(|fact| fact.area == "dpu");
-        if !of_host.into_iter().all(|fact| same_fact(fact, (before, &none), (after, &none)))
-            || !of_dpu.all(|fact| pairs().all(|(a, b)| same_fact(fact, (before, a), (after, b))))
-        {
+        let same = reads.facts.iter().all(|fact| match fact.area {
+            "dpu" => pairs().all(|(a, b)| same_fact(fact, (before, a), (after, b))),
+            _ => same_fact(fact, (before, &NO_DPU), (after, &NO_DPU)),
+        });
+        if !same {
             return false;
         }
         if reads.records

@@ -60,6 +60,16 @@ fn a_deep_expression_is_refused_and_a_long_chain_of_arms_is_not() {
 }
 
 #[test]
+fn too_much_of_it_is_refused_before_it_is_read() {
+    let long = [("long.rhai".to_owned(), "// x\n".repeat(200_000))];
+    let faults = load_files(long, &LoadOptions::default()).unwrap_err().to_string();
+    assert!(faults.contains("long.rhai: the file has more than 524288 bytes"), "{faults}");
+    let many = (0..300).map(|n| (format!("{n}.rhai"), String::new()));
+    let faults = load_files(many, &LoadOptions::default()).unwrap_err().to_string();
+    assert!(faults.contains("the pack: it has more than 200 files"), "{faults}");
+}
+
+#[test]
 fn a_guard_that_does_not_end_closes_its_gate_and_no_other() {
     let rules = load(
         "state(\"A\").sla(1)

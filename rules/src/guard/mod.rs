@@ -124,7 +124,8 @@ impl Number {
 /// DPUs that can be bound at once: the guard's own and one in each nested `any`, `all` or `count`.
 pub(crate) const DEPTH: usize = 3;
 
-static NO_DPU: LazyLock<Dpu> = LazyLock::new(Dpu::default);
+/// Stands where no DPU is bound.
+pub(crate) static NO_DPU: LazyLock<Dpu> = LazyLock::new(Dpu::default);
 
 /// What a guard is asked about.
 #[derive(Clone, Copy)]
