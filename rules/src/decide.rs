@@ -3,12 +3,14 @@
 //! Arms are read top to bottom, those of rules for any state first, and the first that applies decides. A guard that
 //! fails counts as a closed gate: the host stays and the failure is its outcome.
 
+mod divert;
 mod dpus;
 mod outcome;
 pub(crate) mod test;
 
 use std::sync::Arc;
 
+pub use divert::Diversion;
 use test::Tested;
 
 use crate::{

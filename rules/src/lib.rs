@@ -24,6 +24,7 @@ mod suite;
 mod trace;
 mod track;
 
+pub use decide::Diversion;
 pub use decision::{Action, Argument, Decision, Delete, DpuStep, FailureChange, Fault, FaultKind, Go, OnFailure, Wait};
 pub use diff::{Change, ChangeKind, diff};
 pub use fault::{PackFault, PackFaults, Place};

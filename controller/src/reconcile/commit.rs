@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use rules::{Action, DpuStep, FailureChange, Go, StatePath, Wait};
+use rules::{Action, DpuStep, FailureChange, Go, Wait};
 
 use super::grounds::Grounds;
 use crate::{
@@ -17,8 +17,6 @@ use crate::{
 pub(super) struct Move<'a> {
     pub(super) record: &'a HostRecord,
     pub(super) go: &'a Go,
-    /// Where the host goes instead, because an action failed.
-    pub(super) diverted: Option<&'a StatePath>,
     pub(super) reason: String,
     pub(super) pack_hash: &'a str,
     /// What the rules saw.
@@ -37,13 +35,9 @@ impl Move<'_> {
             }
         };
         Transition {
-            to: self.diverted.unwrap_or(&go.to).clone(),
+            to: go.to.clone(),
             // A state of the host alone: its DPUs have none of their own any more.
-            dpus: if go.dpus.is_empty() || self.diverted.is_some() {
-                BTreeMap::new()
-            } else {
-                dpu_lives(&record.life, &go.dpus, now)
-            },
+            dpus: if go.dpus.is_empty() { BTreeMap::new() } else { dpu_lives(&record.life, &go.dpus, now) },
             counters: go.counters.clone(),
             notes: go.notes.clone(),
             failure,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rules::{Action, Delete, Go, OnFailure, RuleSet, Snapshot, StatePath, Wait};
+use rules::{Action, Decision, Delete, Diversion, DpuStep, Go, OnFailure, RuleSet, Snapshot, Wait};
 use tracing::{error, info, warn};
 
 use super::{
@@ -28,88 +28,33 @@ pub(super) struct Evaluation<'a> {
     pub(super) snapshot: &'a Snapshot,
 }
 
-/// An action of a decision, and which part of it.
-type Part<'d> = (&'d Action, Step);
+/// What running a decision's actions came to.
+enum Ran {
+    /// The decision stands; it is to be committed.
+    Stands,
+    /// An action failed, and its arm keeps the host where it is.
+    Stays(ActionError),
+    /// Actions failed whose arms say where to go then.
+    Goes { diversions: Vec<Diversion>, why: String },
+}
 
 impl Evaluation<'_> {
-    pub(super) async fn go(&self, go: &Go) -> Result<Done, StoreError> {
-        let mut go = std::borrow::Cow::Borrowed(go);
-        let mut diverted: Option<(StatePath, String)> = None;
-        let host_step = Step::host(Some(&go.to));
-        for action in &go.actions {
-            let Err(failure) = self.run(action, &host_step).await else { continue };
-            match &action.on_failure {
-                OnFailure::Ignore => self.ignored(action, &failure),
-                OnFailure::Stay => return self.stay_with_failure(&failure).await,
-                OnFailure::Go(path) => {
-                    diverted = Some((path.clone(), failure.to_string()));
-                    break;
-                }
-            }
-        }
-        if diverted.is_none() {
-            let mut moved = Vec::new();
-            for (place, step) in go.dpus.iter().enumerate() {
-                let dpu_step = Step::dpu(step.to.as_ref());
-                for action in &step.actions {
-                    let Err(failure) = self.run(action, &dpu_step).await else { continue };
-                    match &action.on_failure {
-                        OnFailure::Ignore => self.ignored(action, &failure),
-                        OnFailure::Stay => return self.stay_with_failure(&failure).await,
-                        OnFailure::Go(path) => {
-                            moved.push((place, path.clone()));
-                            break;
-                        }
-                    }
-                }
-            }
-            for (place, path) in moved {
-                if let Some(step) = go.to_mut().dpus.get_mut(place) {
-                    step.to = Some(path);
-                }
-            }
-        }
-        let reason = match &diverted {
-            Some((_, failure)) => failure.clone(),
-            None => self.taken_arm(),
-        };
-        let actions: Vec<&Action> = match &diverted {
-            Some(_) => Vec::new(),
-            None => go.actions.iter().chain(go.dpus.iter().flat_map(|step| &step.actions)).collect(),
-        };
-        let movement = Move {
-            record: self.record,
-            go: &go,
-            diverted: diverted.as_ref().map(|(path, _)| path),
-            reason,
-            pack_hash: self.rules.hash(),
-            snapshot: facts::compact(self.snapshot),
-        };
-        match movement.commit(&self.worker.store, &actions).await {
-            Ok(()) => {
-                self.worker.counters.count(Counted::Transition);
-                let to = movement.diverted.unwrap_or(&go.to);
-                info!(host = %self.record.host.name, from = %self.record.life.state, %to, "host moved");
-                Ok(Done::Moved)
-            }
-            Err(failure) => self.not_committed(failure).await,
+    pub(super) async fn go(&self, decision: &Decision, go: &Go) -> Result<Done, StoreError> {
+        match self.run_all(Step::host(Some(&go.to)), &go.actions, &go.dpus).await {
+            Ran::Stands => self.commit(go, self.taken_arm()).await,
+            Ran::Stays(failure) => self.stay_with_failure(&failure).await,
+            Ran::Goes { diversions, why } => self.divert(decision, &diversions, why).await,
         }
     }
 
-    pub(super) async fn wait(&self, wait: &Wait) -> Result<Done, StoreError> {
-        let host: Vec<Part<'_>> = wait.actions.iter().map(|action| (action, Step::host(None))).collect();
-        let dpus = wait.dpus.iter().flat_map(|step| step.actions.iter().map(|action| (action, Step::dpu(None))));
-        let parts: Vec<Part<'_>> = host.into_iter().chain(dpus).collect();
-        for (action, step) in &parts {
-            let Err(failure) = self.run(action, step).await else { continue };
-            match &action.on_failure {
-                OnFailure::Ignore => self.ignored(action, &failure),
-                OnFailure::Stay => return self.stay_with_failure(&failure).await,
-                OnFailure::Go(path) => return self.divert(path, &failure).await,
-            }
+    pub(super) async fn wait(&self, decision: &Decision, wait: &Wait) -> Result<Done, StoreError> {
+        match self.run_all(Step::host(None), &wait.actions, &wait.dpus).await {
+            Ran::Stands => {}
+            Ran::Stays(failure) => return self.stay_with_failure(&failure).await,
+            Ran::Goes { diversions, why } => return self.divert(decision, &diversions, why).await,
         }
         self.worker.counters.count(Counted::Wait);
-        let actions: Vec<&Action> = parts.iter().map(|(action, _)| *action).collect();
+        let actions = all_actions(&wait.actions, &wait.dpus);
         if let Err(failure) = commit::change_rows(&self.worker.store, self.record, &actions).await {
             return self.not_committed(failure).await;
         }
@@ -117,7 +62,7 @@ impl Evaluation<'_> {
         let recheck = seconds(wait.recheck_after);
         // What was done can change what is next; a second keeps rules that do it over and over from spinning.
         let acted = recheck.unwrap_or(AFTER_ACTION).min(AFTER_ACTION);
-        Ok(Done::Stays(if parts.is_empty() { recheck } else { Some(acted) }))
+        Ok(Done::Stays(if actions.is_empty() { recheck } else { Some(acted) }))
     }
 
     pub(super) async fn delete(&self, delete: &Delete) -> Result<Done, StoreError> {
@@ -139,29 +84,52 @@ impl Evaluation<'_> {
         Ok(Done::Gone)
     }
 
-    /// A wait whose action failed and that says where to go then.
-    async fn divert(&self, path: &StatePath, failure: &ActionError) -> Result<Done, StoreError> {
-        let life = &self.record.life;
-        let go = Go {
-            to: path.clone(),
-            actions: Vec::new(),
-            dpus: Vec::new(),
-            counters: life.counters.clone(),
-            notes: life.notes.clone(),
-            failure: rules::FailureChange::Keep,
-        };
+    async fn divert(&self, decision: &Decision, diversions: &[Diversion], why: String) -> Result<Done, StoreError> {
+        self.commit(&self.rules.divert(self.snapshot, decision, diversions), why).await
+    }
+
+    async fn commit(&self, go: &Go, reason: String) -> Result<Done, StoreError> {
         let movement = Move {
             record: self.record,
-            go: &go,
-            diverted: None,
-            reason: failure.to_string(),
+            go,
+            reason,
             pack_hash: self.rules.hash(),
             snapshot: facts::compact(self.snapshot),
         };
-        match movement.commit(&self.worker.store, &[]).await {
-            Ok(()) => Ok(Done::Moved),
+        match movement.commit(&self.worker.store, &all_actions(&go.actions, &go.dpus)).await {
+            Ok(()) => {
+                self.worker.counters.count(Counted::Transition);
+                info!(host = %self.record.host.name, from = %self.record.life.state, to = %go.to, "host moved");
+                Ok(Done::Moved)
+            }
             Err(failure) => self.not_committed(failure).await,
         }
+    }
+
+    /// Runs the actions of the host and then those of its DPUs. A DPU that is to go elsewhere stops nobody else.
+    async fn run_all(&self, host_step: Step, host: &[Action], dpus: &[DpuStep]) -> Ran {
+        let mut diversions = Vec::new();
+        let mut failures = Vec::new();
+        let of_host = std::iter::once((None, host_step, host));
+        let of_dpus = dpus.iter().map(|step| (Some(&step.dpu), Step::dpu(step.to.as_ref()), step.actions.as_slice()));
+        for (dpu, step, actions) in of_host.chain(of_dpus) {
+            for action in actions {
+                let Err(failure) = self.run(action, &step).await else { continue };
+                match &action.on_failure {
+                    OnFailure::Ignore => self.ignored(action, &failure),
+                    OnFailure::Stay => return Ran::Stays(failure),
+                    OnFailure::Go(to) => {
+                        diversions.push(Diversion { dpu: dpu.cloned(), to: to.clone() });
+                        failures.push(failure.to_string());
+                        if dpu.is_none() || !self.rules.is_dpu_state(to) {
+                            return Ran::Goes { diversions, why: failures.join("; ") };
+                        }
+                        break;
+                    }
+                }
+            }
+        }
+        if diversions.is_empty() { Ran::Stands } else { Ran::Goes { diversions, why: failures.join("; ") } }
     }
 
     /// Runs the remote part of an action, once for a decision, as far as anybody can know.
@@ -251,6 +219,10 @@ impl Evaluation<'_> {
         let taken = explained.arms.into_iter().rev().find(|arm| arm.result == rules::ArmResult::Taken);
         taken.map(|arm| format!("{}: {}", arm.at, arm.arm)).unwrap_or_default()
     }
+}
+
+fn all_actions<'a>(host: &'a [Action], dpus: &'a [DpuStep]) -> Vec<&'a Action> {
+    host.iter().chain(dpus.iter().flat_map(|step| &step.actions)).collect()
 }
 
 pub(super) fn seconds(recheck: Option<i64>) -> Option<Duration> {

@@ -89,8 +89,8 @@ impl Worker {
         let evaluation = Evaluation { worker: self, rules: &rules, record: &record, snapshot: &snapshot };
         let decision = rules.decision(&snapshot);
         let done = match &decision {
-            Decision::Go(go) => evaluation.go(go).await,
-            Decision::Wait(wait) => evaluation.wait(wait).await,
+            Decision::Go(go) => evaluation.go(&decision, go).await,
+            Decision::Wait(wait) => evaluation.wait(&decision, wait).await,
             Decision::Delete(delete) => evaluation.delete(delete).await,
             Decision::Error(fault) => {
                 let gate = fault.gate.as_deref().unwrap_or_default();

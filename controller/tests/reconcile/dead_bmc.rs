@@ -1,6 +1,8 @@
 use std::sync::atomic::Ordering;
 
 use controller::store::OutcomeKind;
+use proto::site::{HostHistoryRequest, HostRequest, site_server::Site as _};
+use tonic::Request;
 
 use crate::{
     bmc::PASSWORD,
@@ -33,5 +35,28 @@ async fn a_host_with_a_dead_bmc_stays_with_the_reason_and_others_go_on() {
     site.until_state(0, "Assigned/Ready").await;
     site.bmcs[1].machine.hangs.store(false, Ordering::SeqCst);
     site.until_state(1, "Assigned/Ready").await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_host_goes_where_the_arm_says_when_its_action_fails() {
+    let site = TestSite::start(1, "Ready").await;
+    let running = site.reconcile(settings());
+    site.bmcs[0].machine.broken.store(true, Ordering::SeqCst);
+    let request = HostRequest {
+        host: "host-0".into(),
+        kind: "maintenance".into(),
+        arguments: [("operation".to_owned(), "bmc_reset".to_owned())].into(),
+        ..HostRequest::default()
+    };
+    site.site.request_host(Request::new(request)).await.unwrap();
+    site.until_state(0, "Failed").await;
+    // The request is still there, and no reason to try it over and over.
+    assert_eq!(site.record(0).await.requests.len(), 1);
+    assert_eq!(site.path(0).await, ["Maintenance", "Failed"]);
+    let request = HostHistoryRequest { host: "host-0".into(), ..HostHistoryRequest::default() };
+    let history = site.site.get_host_history(Request::new(request)).await.unwrap().into_inner();
+    let why = &history.transitions.iter().find(|transition| transition.to == "Failed").unwrap().reason;
+    assert!(why.contains("redfish.bmc_reset on host-0") && why.contains("503"), "{why}");
     running.stop().await;
 }
