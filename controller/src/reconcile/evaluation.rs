@@ -120,7 +120,7 @@ impl Evaluation<'_> {
                     OnFailure::Stay => return Ran::Stays(failure),
                     OnFailure::Go(to) => {
                         diversions.push(Diversion { dpu: dpu.cloned(), to: to.clone() });
-                        failures.push(failure.to_string());
+                        failures.push(format!("{} failed: {failure}", action.name));
                         if dpu.is_none() || !self.rules.is_dpu_state(to) {
                             return Ran::Goes { diversions, why: failures.join("; ") };
                         }

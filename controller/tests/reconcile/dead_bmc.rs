@@ -46,7 +46,7 @@ async fn a_host_goes_where_the_arm_says_when_its_action_fails() {
     let request = HostRequest {
         host: "host-0".into(),
         kind: "maintenance".into(),
-        arguments: [("operation".to_owned(), "bmc_reset".to_owned())].into(),
+        arguments: [("operation".to_owned(), "power_off".to_owned())].into(),
         ..HostRequest::default()
     };
     site.site.request_host(Request::new(request)).await.unwrap();
@@ -57,6 +57,6 @@ async fn a_host_goes_where_the_arm_says_when_its_action_fails() {
     let request = HostHistoryRequest { host: "host-0".into(), ..HostHistoryRequest::default() };
     let history = site.site.get_host_history(Request::new(request)).await.unwrap().into_inner();
     let why = &history.transitions.iter().find(|transition| transition.to == "Failed").unwrap().reason;
-    assert!(why.contains("redfish.bmc_reset on host-0") && why.contains("503"), "{why}");
+    assert!(why.contains("redfish.power_off failed: ") && why.contains("503"), "{why}");
     running.stop().await;
 }
