@@ -5,6 +5,7 @@
 //! the decision. So a crash at any point leaves either nothing, or a journal line that says what may have happened.
 
 mod journal;
+mod let_go;
 mod redfish;
 mod registry;
 mod remote;
@@ -61,6 +62,14 @@ pub enum ActionError {
         action: String,
         /// What is not there.
         what: &'static str,
+    },
+    /// It would free addresses that a DPU may still use.
+    #[error("addresses stay held: DPU {dpu} {why}; rules have to wait for that")]
+    Held {
+        /// Name of the DPU.
+        dpu: String,
+        /// What it has not said yet.
+        why: String,
     },
     /// It took too long.
     #[error("action `{action}` did not end within {seconds} s")]

@@ -1,7 +1,7 @@
 use rules::Action;
 use serde_json::Value;
 
-use super::{ActionError, journal, remote};
+use super::{ActionError, journal, let_go, remote};
 use crate::{
     Moment,
     store::{AppliedReport, ApplyMode, Bmc, Finding, HealthAlert, HealthReport, HostRecord, NewDpu, NewHost, Tx},
@@ -41,6 +41,14 @@ pub(crate) enum Rows {
 }
 
 impl Rows {
+    /// Refuses what the site must not do whatever its rules say.
+    ///
+    /// # Errors
+    /// [`ActionError::Held`].
+    pub(crate) fn permitted(self, record: &HostRecord) -> Result<(), ActionError> {
+        let_go::check(self, record)
+    }
+
     /// Changes the rows in the transaction that commits the decision.
     pub(crate) async fn change(
         self,
@@ -49,6 +57,7 @@ impl Rows {
         action: &Action,
         now: Moment,
     ) -> Result<(), ActionError> {
+        self.permitted(record)?;
         let host = &record.host;
         let instance = || {
             let nothing = || ActionError::Nothing { action: action.name.to_string(), what: "an instance on the host" };

@@ -135,6 +135,10 @@ impl Evaluation<'_> {
     /// Runs the remote part of an action, once for a decision, as far as anybody can know.
     async fn run(&self, action: &Action, step: &Step) -> Result<(), ActionError> {
         let plan = act::plan(&action.name).ok_or_else(|| ActionError::Unknown(action.name.to_string()))?;
+        if let Some(rows) = plan.rows {
+            // Before anything is done that cannot be undone, and again with the rows.
+            rows.permitted(self.record)?;
+        }
         let Some(remote) = plan.remote else { return Ok(()) };
         let journal = Journal::new(&self.worker.store, self.record);
         let bmc = self.worker.bmc.as_ref();

@@ -1,4 +1,13 @@
-use crate::site::{Report, TestSite, settings};
+use proto::{
+    common,
+    site::{ApplyRulesRequest, site_server::Site as _},
+};
+use tonic::Request;
+
+use crate::{
+    operators::shipped_pack,
+    site::{Report, TestSite, settings},
+};
 
 #[tokio::test]
 async fn an_instance_is_ready_only_after_its_dpus_have_acknowledged() {
@@ -56,19 +65,10 @@ async fn p0_of_the_primary_dpu_holds_the_host_up_and_explain_names_it() {
     running.stop().await;
 }
 
-#[tokio::test]
-async fn addresses_are_free_only_after_every_dpu_has_let_go() {
-    let site = TestSite::start(1, "Ready").await;
-    let running = site.reconcile(settings());
-    let vpc = site.create_vpc().await;
-    let instance = site.create_instance(0, &vpc).await;
-    assert_eq!(site.instance_addresses().await.len(), 1);
-    site.until_state(0, "Assigned/WaitingForNetworkConfig").await;
-    site.acknowledge_all(0).await;
-    site.until_state(0, "Assigned/Ready").await;
-
+/// Releases an instance and lets its host come as far as waiting for its DPUs to let go. The agents go on reporting what
+/// they did, and the discovery image reports when it is there.
+async fn release(site: &TestSite, instance: common::InstanceId) {
     site.release(instance).await;
-    // The agents go on reporting, and the discovery image reports when it is there.
     let busy = async {
         loop {
             for dpu in 0..crate::site::DPUS {
@@ -88,6 +88,58 @@ async fn addresses_are_free_only_after_every_dpu_has_let_go() {
         () = busy => {}
         () = site.until_state(0, "Assigned/WaitingForNetworkReconfig") => {}
     }
+}
+
+#[tokio::test]
+async fn rules_that_do_not_wait_for_the_dpus_free_no_address() {
+    let site = TestSite::start(1, "Ready").await;
+    let running = site.reconcile(settings());
+    let vpc = site.create_vpc().await;
+    let instance = site.create_instance(0, &vpc).await;
+    site.until_state(0, "Assigned/WaitingForNetworkConfig").await;
+    site.acknowledge_all(0).await;
+    site.until_state(0, "Assigned/Ready").await;
+
+    let mut files = shipped_pack();
+    // The pack's own tests would not let this through.
+    files.retain(|file| !file.path.starts_with("tests/"));
+    let file = files.iter_mut().find(|file| file.path == "assigned_release.rhai").unwrap();
+    let hasty = file.text.replace("    .pass(\"managed_host_config_synced\")\n", "");
+    assert_ne!(file.text, hasty);
+    file.text = hasty;
+    let request = ApplyRulesRequest { files, dry_run: false, force: true };
+    let applied = site.site.apply_rules(Request::new(request)).await.unwrap().into_inner();
+    assert!(applied.applied, "{applied:?}");
+
+    release(&site, instance).await;
+    site.acknowledge(0, 0).await;
+    let restarts = site.bmcs[0].machine.resets().len();
+    site.until(0, "refusal", |record| {
+        record.life.outcome.reason.starts_with("addresses stay held: DPU host-0-dpu1 has not acknowledged")
+    })
+    .await;
+    assert_eq!(site.instance_addresses().await.len(), 1);
+    assert_eq!(site.state(0).await, "Assigned/WaitingForNetworkReconfig");
+    assert_eq!(site.bmcs[0].machine.resets().len(), restarts, "the host is not restarted either");
+
+    site.acknowledge(0, 1).await;
+    site.until(0, "release", |record| record.instance.is_none()).await;
+    assert_eq!(site.instance_addresses().await, [""; 0]);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn addresses_are_free_only_after_every_dpu_has_let_go() {
+    let site = TestSite::start(1, "Ready").await;
+    let running = site.reconcile(settings());
+    let vpc = site.create_vpc().await;
+    let instance = site.create_instance(0, &vpc).await;
+    assert_eq!(site.instance_addresses().await.len(), 1);
+    site.until_state(0, "Assigned/WaitingForNetworkConfig").await;
+    site.acknowledge_all(0).await;
+    site.until_state(0, "Assigned/Ready").await;
+
+    release(&site, instance).await;
     assert!(site.record(0).await.host.use_admin_network);
     site.acknowledge(0, 0).await;
     tokio::time::sleep(std::time::Duration::from_millis(600)).await;

@@ -159,7 +159,7 @@ async fn rules_are_tried_before_they_are_in_force_and_refused_whole() {
     assert!(!answer.applied, "{answer:?}");
 }
 
-fn shipped_pack() -> Vec<site::RuleFile> {
+pub fn shipped_pack() -> Vec<site::RuleFile> {
     let dir = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/managed_host"));
     let files = controller::read_pack_dir(dir).unwrap();
     files.into_iter().map(|file| site::RuleFile { path: file.path, text: file.text }).collect()
