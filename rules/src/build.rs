@@ -5,6 +5,7 @@ mod guards;
 mod interpreted;
 mod reports;
 mod tables;
+mod views;
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -86,6 +87,7 @@ pub(crate) fn build(input: Input, options: &LoadOptions, faults: &mut Faults) ->
     let counters = builder.kept(declarations.counters.iter().map(|c| (&c.name, &c.value)));
     let notes = builder.kept(declarations.notes.iter().map(|n| (&n.name, &n.value.1)));
     let initial = builder.initial(&declarations.initial);
+    let views = builder.views(&declarations);
 
     let mut rules = RuleSet {
         hash,
@@ -99,6 +101,7 @@ pub(crate) fn build(input: Input, options: &LoadOptions, faults: &mut Faults) ->
         counters,
         notes,
         no_sla_while,
+        views,
         actions: declarations.actions.iter().map(|a| (a.name.clone(), a.value.clone())).collect(),
         timeouts: builder.names.timeouts.clone(),
         limits: builder.names.limits.clone(),

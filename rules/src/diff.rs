@@ -58,6 +58,8 @@ pub fn diff(old: &RuleSet, new: &RuleSet) -> Vec<Change> {
     compare(&mut changes, "state", &states(&was), &states(&is));
     compare(&mut changes, "rule for any state", &any_rules(&was), &any_rules(&is));
     compare(&mut changes, "gate", &gates(old), &gates(new));
+    compare(&mut changes, "what tenants see as", &tenant_views(old), &tenant_views(new));
+    compare(&mut changes, "what alerts prevent:", &prevented(old), &prevented(new));
     compare(&mut changes, "timeout", &numbers(old.timeouts(), " s"), &numbers(new.timeouts(), " s"));
     compare(&mut changes, "limit", &numbers(old.limits(), ""), &numbers(new.limits(), ""));
     changes
@@ -95,6 +97,22 @@ fn gates(rules: &RuleSet) -> BTreeMap<String, Lines> {
         (gate.name.to_string(), lines)
     });
     gates.collect()
+}
+
+fn tenant_views(rules: &RuleSet) -> BTreeMap<String, Lines> {
+    let mut views: BTreeMap<String, Lines> = BTreeMap::new();
+    for view in &rules.views.tenant {
+        views.entry(view.state.name().to_owned()).or_default().push(format!("when {}", view.guard.text));
+    }
+    views
+}
+
+fn prevented(rules: &RuleSet) -> BTreeMap<String, Lines> {
+    let mut prevented: BTreeMap<String, Lines> = BTreeMap::new();
+    for (what, classification) in &rules.views.prevents {
+        prevented.entry(what.name().to_owned()).or_default().push(format!("by {classification}"));
+    }
+    prevented
 }
 
 fn numbers<'a>(numbers: impl Iterator<Item = (&'a str, i64)>, unit: &str) -> BTreeMap<String, Lines> {

@@ -23,6 +23,7 @@ mod state_path;
 mod suite;
 mod trace;
 mod track;
+mod view;
 
 pub use decide::Diversion;
 pub use decision::{Action, Argument, Decision, Delete, DpuStep, FailureChange, Fault, FaultKind, Go, OnFailure, Wait};
@@ -44,3 +45,4 @@ pub use suite::{
     CaseResult, Expectation, ExpectedAction, ExpectedDpu, SuiteResult, UntestedArm, read_tests, test_snapshots,
 };
 pub use trace::{AlertSeen, ArmResult, ArmTrace, Decided, Explanation, FactSeen, Step, Trace};
+pub use view::{Prevented, TenantState};

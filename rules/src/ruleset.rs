@@ -13,6 +13,7 @@ use crate::{
     guard::{Guard, Number, reads::Reads},
     health::Reports,
     state_path::StatePath,
+    view::Views,
 };
 
 /// A pack after loading. Immutable; share it by `Arc`.
@@ -29,6 +30,7 @@ pub struct RuleSet {
     pub(crate) counters: Vec<Kept>,
     pub(crate) notes: Vec<Kept>,
     pub(crate) no_sla_while: Option<Guard>,
+    pub(crate) views: Views,
     pub(crate) actions: BTreeMap<Arc<str>, Signature>,
     pub(crate) timeouts: BTreeMap<Arc<str>, i64>,
     pub(crate) limits: BTreeMap<Arc<str>, i64>,
@@ -190,7 +192,8 @@ impl RuleSet {
         let of_arms = self.arms.iter().flat_map(|arm| crate::build::arm_guards(arm, &self.gates));
         let of_reports = self.reports.reports.iter().flat_map(|report| &report.parts);
         let of_reports = of_reports.flat_map(|part| part.when.iter().chain(&part.unclassified));
-        let guards = of_arms.chain(of_reports).chain(&self.no_sla_while);
+        let of_views = self.views.tenant.iter().map(|view| &view.guard);
+        let guards = of_arms.chain(of_reports).chain(&self.no_sla_while).chain(of_views);
         guards
             .filter_map(|guard| guard.interpreted().map(|why| (&guard.place, format!("{} at {}", why.what, why.place))))
     }

@@ -120,7 +120,12 @@ impl Builder<'_> {
         let from = source.lines().take(place.line.saturating_sub(1)).map(|line| line.len() + 1).sum::<usize>();
         let Some(rest) = source.get(from..) else { return "".into() };
         let skipped = rest.char_indices().nth(place.column.saturating_sub(1)).map_or(0, |(at, _)| at);
-        parenthesised(&rest[skipped..]).into()
+        let text = parenthesised(&rest[skipped..]);
+        // A guard can stand behind the name that it is declared with.
+        match text.strip_prefix('"').and_then(|rest| rest.split_once("\", ")) {
+            Some((_, closure)) if closure.starts_with('|') => closure.into(),
+            _ => text.into(),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ mod arms;
 mod names;
 mod reports;
 mod states;
+mod views;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -141,6 +142,12 @@ pub(crate) struct GateDecl {
 }
 
 #[derive(Debug)]
+pub(crate) struct TenantViewDecl {
+    pub(crate) guard: GuardDecl,
+    pub(crate) detail: String,
+}
+
+#[derive(Debug)]
 pub(crate) struct ReportDecl {
     pub(crate) of_dpu: bool,
     pub(crate) parts: Vec<PartDecl>,
@@ -190,7 +197,11 @@ pub(crate) struct Declarations {
     pub(crate) gates: Vec<Named<GateDecl>>,
     pub(crate) reports: Vec<Named<ReportDecl>>,
     pub(crate) probes: Vec<Use>,
-    pub(crate) classifications: Vec<Use>,
+    /// Classifications, with what their alerts prevent.
+    pub(crate) classifications: Vec<Named<Vec<Use>>>,
+    /// Report in which alerts prevent it.
+    pub(crate) judged_by: Vec<Use>,
+    pub(crate) tenant_views: Vec<Named<TenantViewDecl>>,
     pub(crate) causes: Vec<Use>,
     pub(crate) actions: Vec<Named<Signature>>,
     pub(crate) timeouts: Vec<Named<i64>>,
@@ -237,6 +248,7 @@ impl Collector {
         states::register(self, engine);
         arms::register(self, engine);
         reports::register(self, engine);
+        views::register(self, engine);
     }
 }
 

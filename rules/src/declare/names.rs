@@ -1,4 +1,4 @@
-//! Names: gates, probes, classifications, causes, actions, timeouts, limits, counters, notes.
+//! Names: gates, probes, causes, actions, timeouts, limits, counters, notes.
 
 use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, Map, NativeCallContext};
 
@@ -43,11 +43,7 @@ fn gates(collector: &Collector, engine: &mut Engine) {
 
 fn plain(collector: &Collector, engine: &mut Engine) {
     type List = fn(&mut Declarations) -> &mut Vec<Use>;
-    let lists: [(&str, List); 3] = [
-        ("probe", |to| &mut to.probes),
-        ("classification", |to| &mut to.classifications),
-        ("failure_cause", |to| &mut to.causes),
-    ];
+    let lists: [(&str, List); 2] = [("probe", |to| &mut to.probes), ("failure_cause", |to| &mut to.causes)];
     for (verb, list) in lists {
         let to = collector.clone();
         engine.register_fn(verb, move |ctx: NativeCallContext, name: &str| {

@@ -24,6 +24,8 @@ area! {
             supernics_managed: bool,
             /// The host's network is the admin network.
             use_admin_network: bool,
+            /// An operator has all traffic of the host blocked.
+            quarantined: bool,
         "observations of other NICs":
             /// SuperNIC-class interfaces report their desired version; true if there are none.
             other_nics_synced: bool,

@@ -35,6 +35,8 @@ pub struct Expectation {
     pub failure: Option<String>,
     /// DPUs that the explanation names as holding the host up; checked if given.
     pub blames: Option<Vec<String>>,
+    /// What the tenant sees of an instance; may stand alone.
+    pub tenant_sees: Option<String>,
 }
 
 /// An action by its name, or with what it is for.
@@ -82,9 +84,19 @@ pub(super) fn compare(
     rules: &RuleSet,
 ) -> Result<(), String> {
     let found = || format!("the decision is {}", describe(decision));
+    if let Some(wanted) = &expected.tenant_sees {
+        let (seen, _) = rules.tenant_sees(snapshot);
+        if seen.name() != wanted {
+            return Err(format!("the tenant sees {}", seen.name()));
+        }
+    }
     let said = [expected.go.is_some(), expected.wait.is_some(), expected.error.is_some(), expected.delete];
-    if said.iter().filter(|said| **said).count() != 1 {
-        return Err("`expect` needs exactly one of `go`, `wait`, `error` and `delete`".to_owned());
+    let decisions = said.iter().filter(|said| **said).count();
+    if decisions == 0 && expected.tenant_sees.is_some() {
+        return Ok(());
+    }
+    if decisions != 1 {
+        return Err("`expect` needs exactly one of `go`, `wait`, `error` and `delete`, or `tenant_sees`".to_owned());
     }
     let (actions, dpus): (&[Action], &[DpuStep]) = match decision {
         Decision::Go(go) if expected.go.as_deref() == Some(go.to.as_str()) => (&go.actions, &go.dpus),
