@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use rules::Decision;
+use rules::{Decision, Prevented, Snapshot, TenantState};
 
 use crate::{Moment, RulesInForce, facts, store::HostRecord};
 
@@ -10,13 +10,6 @@ pub struct Judge {
     rules: Arc<RulesInForce>,
     switches: rules::Site,
 }
-
-/// The report by which rules judge a host.
-const AGGREGATE: &str = "aggregate_health";
-// Classifications of the site protocol that speak of requests instead of states.
-const PREVENT_ALLOCATIONS: &str = "PreventAllocations";
-const PREVENT_RELEASE: &str = "PreventInstanceDeletion";
-const PREVENT_STATE_CHANGES: &str = "PreventHostStateChanges";
 
 impl Judge {
     /// Judges by the rules in force; `switches` are those that the reconciler shows them.
@@ -29,7 +22,7 @@ impl Judge {
     /// for an instance. `allow_unhealthy` leaves health out of it.
     pub(crate) fn allocation_refusal(&self, host: &HostRecord, allow_unhealthy: bool) -> Option<String> {
         let rules = self.rules.current();
-        let mut snapshot = facts::snapshot(host, &self.switches, Moment::now());
+        let mut snapshot = self.snapshot(host);
         let state = &host.life.state;
         match rules.decision(&snapshot) {
             Decision::Wait(_) => {}
@@ -41,25 +34,34 @@ impl Judge {
         if !matches!(rules.decision(&snapshot), Decision::Go(_)) {
             return Some(format!("it is in state {state}, in which the rules take no instance"));
         }
-        if allow_unhealthy { None } else { self.alert_with(host, PREVENT_ALLOCATIONS) }
+        if allow_unhealthy { None } else { self.prevented(Prevented::Allocation, host) }
     }
 
     /// Why a tenant cannot give the host back now.
     pub(crate) fn release_refusal(&self, host: &HostRecord) -> Option<String> {
-        self.alert_with(host, PREVENT_RELEASE)
+        self.prevented(Prevented::Release, host)
     }
 
     /// Alert that keeps the host's configuration from counting as applied.
     pub(crate) fn blocking_alert(&self, host: &HostRecord) -> Option<String> {
-        self.alert_with(host, PREVENT_STATE_CHANGES)
+        self.prevented(Prevented::Readiness, host)
     }
 
-    /// The first alert with a classification in what the rules make of all reports, for people.
-    fn alert_with(&self, host: &HostRecord, classification: &str) -> Option<String> {
-        let snapshot = facts::snapshot(host, &self.switches, Moment::now());
-        let report = self.rules.current().health_report(AGGREGATE, &snapshot, None)?;
-        let alert =
-            report.alerts.iter().find(|alert| alert.classifications.iter().any(|class| class == classification))?;
+    /// What the tenant of the host's instance sees, as far as rules can say, and why where the state says too little.
+    pub(crate) fn tenant_sees(&self, host: &HostRecord) -> (TenantState, String) {
+        let rules = self.rules.current();
+        let (state, detail) = rules.tenant_sees(&self.snapshot(host));
+        (state, detail.to_owned())
+    }
+
+    fn snapshot(&self, host: &HostRecord) -> Snapshot {
+        facts::snapshot(host, &self.switches, Moment::now())
+    }
+
+    /// The first alert that prevents something by what the rules make of all reports, for people.
+    fn prevented(&self, what: Prevented, host: &HostRecord) -> Option<String> {
+        let rules = self.rules.current();
+        let (alert, classification) = rules.prevented_by(what, &self.snapshot(host))?;
         let dpus = host.dpus.iter().filter(|dpu| {
             let mut reports = host.health.get(&dpu.id).into_iter().flatten().flat_map(|entry| &entry.report.alerts);
             reports.any(|seen| seen.id == alert.id && seen.target == alert.target)

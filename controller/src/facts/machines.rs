@@ -25,6 +25,7 @@ pub(super) fn host(record: &HostRecord, found: &Findings<'_>) -> rules::Host {
         paired: true,
         associated_dpus: i64::try_from(record.dpus.len()).unwrap_or(i64::MAX),
         use_admin_network: record.host.use_admin_network,
+        quarantined: record.host.quarantine.is_some(),
         discovered_at: event(&["discovered"]),
         rebooted_at: event(&["rebooted"]),
         cleaned_at: event(&["cleaned"]),

@@ -312,7 +312,12 @@ async fn a_quarantined_host_blocks_its_traffic_and_goes_to_no_tenant(database: &
     assert_eq!(again.prior_quarantine_state, Some(wanted.clone()));
     assert_eq!(site.config(&dpu(1, 1)).await.unwrap(), blocked, "the same again makes no new version");
     let refusal = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap_err();
-    assert!(refusal.message().contains("alert Quarantine has PreventAllocations: scan"), "{refusal}");
+    assert!(
+        refusal
+            .message()
+            .contains("alert Quarantine has PreventAllocations: An operator has all traffic of the host blocked"),
+        "{refusal}"
+    );
 
     let get = forge::GetManagedHostQuarantineStateRequest { machine_id: id.clone() };
     let seen = site.forge.get_managed_host_quarantine_state(Request::new(get)).await.unwrap().into_inner();

@@ -11,7 +11,6 @@ mod phone_home;
 mod quarantine;
 mod release;
 mod reports;
-mod tenant_state;
 mod update;
 mod view;
 

@@ -8,13 +8,8 @@ use super::{
 };
 use crate::{
     Moment,
-    store::{AppliedReport, ApplyMode, HealthAlert, HealthReport, Host, Quarantine, Tx},
+    store::{Host, Quarantine, Tx},
 };
-
-/// Source of the report that keeps tenants off a quarantined host, and its probe, as the protocol names them.
-const SOURCE: &str = "quarantine";
-const PROBE: &str = "Quarantine";
-const CLASSIFICATION: &str = "PreventAllocations";
 
 impl ForgeService {
     pub(super) async fn quarantine(
@@ -27,7 +22,7 @@ impl ForgeService {
         Ok(forge::GetManagedHostQuarantineStateResponse { quarantine_state: host.quarantine.as_ref().map(to_wire) })
     }
 
-    /// Blocks all traffic of a host: a new version of its network, and an alert that keeps tenants off.
+    /// Blocks all traffic of a host by a new version of its network. What that means for tenants is for the rules to say.
     pub(super) async fn set_quarantine(
         &self,
         request: forge::SetManagedHostQuarantineStateRequest,
@@ -62,13 +57,6 @@ impl ForgeService {
         tx.set_host_network(id, host.network_version, host.use_admin_network, wanted.as_ref(), now)
             .await
             .map_err(from_store)?;
-        match &wanted {
-            Some(quarantine) => {
-                let report = AppliedReport { mode: ApplyMode::Merge, report: report(quarantine, now) };
-                tx.put_health_report(id, &report).await.map_err(from_store)?;
-            }
-            None => drop(tx.remove_health_report(id, SOURCE).await.map_err(from_store)?),
-        }
         tx.commit().await.map_err(from_store)?;
         self.dirty.mark(id.clone());
         Ok(host.quarantine)
@@ -86,17 +74,6 @@ fn host_id(id: Option<&common::MachineId>) -> Result<MachineId, Status> {
 async fn known(tx: &mut Tx, id: &MachineId) -> Result<Host, Status> {
     let host = tx.host(id).await.map_err(from_store)?;
     host.ok_or_else(|| Status::not_found(format!("the site does not know host {id}")))
-}
-
-fn report(quarantine: &Quarantine, now: Moment) -> HealthReport {
-    let alert = HealthAlert {
-        id: PROBE.to_owned(),
-        in_alert_since: Some(now),
-        message: quarantine.reason.clone().unwrap_or_else(|| "all traffic of the host is blocked".to_owned()),
-        classifications: vec![CLASSIFICATION.to_owned()],
-        ..HealthAlert::default()
-    };
-    HealthReport { source: SOURCE.to_owned(), observed_at: Some(now), alerts: vec![alert], ..HealthReport::default() }
 }
 
 fn to_wire(quarantine: &Quarantine) -> forge::ManagedHostQuarantineState {

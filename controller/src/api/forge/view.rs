@@ -1,6 +1,6 @@
 use proto::forge;
+use rules::TenantState;
 
-use super::tenant_state::{TenantFacts, tenant_state};
 use crate::{
     Judge,
     network::host_side,
@@ -12,16 +12,7 @@ pub(super) fn instance(instance: Instance, record: &HostRecord, vpcs: &[Vpc], ju
     let pending = unsynced(&instance, record, judge);
     let network_sync = if pending.is_none() { forge::SyncState::Synced } else { forge::SyncState::Pending } as i32;
     let interfaces = instance.interfaces.iter().map(|interface| interface_status(&instance, interface, record, vpcs));
-    let waits_for_phone_home = instance.config.os.as_ref().is_some_and(|os| os.phone_home_enabled);
-    let (state, mut details) = tenant_state(&TenantFacts {
-        state: record.life.state.as_str(),
-        deletion_requested: instance.deletion_requested_at.is_some(),
-        phone_home_pending: waits_for_phone_home && instance.phone_home_at.is_none(),
-        configs_synced: pending.is_none(),
-    });
-    if details.is_empty() {
-        details = pending.unwrap_or_default();
-    }
+    let (state, details) = tenant_state(record, judge, pending.as_deref());
     forge::Instance {
         id: Some(instance.id.into()),
         machine_id: Some((&instance.host).into()),
@@ -40,6 +31,27 @@ pub(super) fn instance(instance: Instance, record: &HostRecord, vpcs: &[Vpc], ju
         config: Some(instance.config),
         ..Default::default()
     }
+}
+
+/// State of an instance as its tenant sees it, and a detail where the state alone says too little. Whatever the rules say,
+/// it is not ready while something of its network is pending.
+fn tenant_state(record: &HostRecord, judge: &Judge, pending: Option<&str>) -> (forge::TenantState, String) {
+    let (state, detail) = judge.tenant_sees(record);
+    let state = match state {
+        TenantState::Ready if pending.is_some() => forge::TenantState::Configuring,
+        TenantState::Ready => forge::TenantState::Ready,
+        TenantState::Provisioning => forge::TenantState::Provisioning,
+        TenantState::Configuring => forge::TenantState::Configuring,
+        TenantState::Terminating => forge::TenantState::Terminating,
+        TenantState::Terminated => forge::TenantState::Terminated,
+        TenantState::Failed => forge::TenantState::Failed,
+        TenantState::Updating => forge::TenantState::Updating,
+        TenantState::Repairing => forge::TenantState::Repairing,
+        TenantState::Invalid => {
+            return (forge::TenantState::Invalid, format!("host is in state {}", record.life.state));
+        }
+    };
+    (state, if detail.is_empty() { pending.unwrap_or_default().to_owned() } else { detail })
 }
 
 /// Why the instance's network does not count as applied: first a DPU without the managed-host version, then a required
