@@ -37,6 +37,8 @@ pub struct Agent {
     /// What a healthy DPU shows with what runs.
     expected: Expectations,
     hbn_was_silent: bool,
+    /// HBN came back and made its interfaces anew.
+    interfaces_anew: bool,
     failure: Option<String>,
     retry: Retry<(Digest, Option<Digest>)>,
     changed: Option<Instant>,
@@ -96,6 +98,7 @@ impl Agent {
                 ..Expectations::default()
             },
             hbn_was_silent: false,
+            interfaces_anew: false,
             failure: None,
             retry: Retry::new(period.pass, period.longest_backoff),
             said: Said::default(),
@@ -114,6 +117,7 @@ impl Agent {
         if std::mem::replace(&mut self.hbn_was_silent, findings.hbn_is_silent()) && !self.hbn_was_silent {
             tracing::info!("HBN answers again; what it runs is looked up");
             self.verified = false;
+            self.interfaces_anew = true;
         }
         if reachable {
             self.report(&findings).await;
@@ -164,6 +168,7 @@ impl Agent {
             marker: self.marker.as_ref(),
             verified: self.verified,
             dhcp_on_disk: on_disk(&self.settings, &target.files.dhcp),
+            interfaces_anew: self.interfaces_anew,
         };
         let plan = plan(target, &running);
         if plan.is_rest() {
@@ -192,6 +197,7 @@ impl Agent {
                 }
                 self.marker = Some(done.marker);
                 self.verified = true;
+                self.interfaces_anew = false;
                 self.failure = None;
                 self.retry.reset();
             }

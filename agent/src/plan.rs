@@ -35,6 +35,8 @@ pub(crate) struct Running<'a> {
     pub(crate) verified: bool,
     /// The DHCP server's files on disk are those of the target.
     pub(crate) dhcp_on_disk: bool,
+    /// HBN was away: the DHCP server may listen on interfaces that are gone.
+    pub(crate) interfaces_anew: bool,
 }
 
 /// What there is to do. All at rest is the common case.
@@ -68,7 +70,7 @@ impl Plan {
 }
 
 pub(crate) fn plan(target: &Target, running: &Running<'_>) -> Plan {
-    let Running { marker, verified, dhcp_on_disk } = *running;
+    let Running { marker, verified, dhcp_on_disk, interfaces_anew } = *running;
     let nvue = match marker {
         Some(marker) if marker.nvue == target.nvue => {
             if verified {
@@ -81,7 +83,7 @@ pub(crate) fn plan(target: &Target, running: &Running<'_>) -> Plan {
     };
     let differs = !dhcp_on_disk || marker.is_none_or(|marker| marker.dhcp != target.dhcp);
     let dhcp = match &target.files.dhcp {
-        Dhcp::Serve(_) if differs => DhcpStep::Install,
+        Dhcp::Serve(_) if differs || interfaces_anew => DhcpStep::Install,
         // Whether a server that must not run was started by somebody is not to be seen in files.
         Dhcp::Stop(_) if differs || !verified => DhcpStep::Stop,
         _ => DhcpStep::Keep,
@@ -147,9 +149,20 @@ mod tests {
             ("not ours", target("a", Dhcp::Unmanaged, 1), None, true, true, (N::Replace, D::Keep, true)),
         ] {
             let marker = runs.map(marker);
-            let running = Running { marker: marker.as_ref(), verified, dhcp_on_disk };
+            let running = Running { marker: marker.as_ref(), verified, dhcp_on_disk, interfaces_anew: false };
             let (nvue, dhcp, acknowledge) = wanted;
             assert_eq!(plan(&target, &running), Plan { nvue, dhcp, acknowledge }, "{case}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_serves_looks_for_interfaces_that_were_made_anew() {
+        for (target, dhcp) in
+            [(target("a", serve("1"), 1), DhcpStep::Install), (target("a", Dhcp::Unmanaged, 1), DhcpStep::Keep)]
+        {
+            let marker = marker(&target);
+            let running = Running { marker: Some(&marker), verified: false, dhcp_on_disk: true, interfaces_anew: true };
+            assert_eq!(plan(&target, &running), Plan { nvue: NvueStep::Verify, dhcp, acknowledge: false });
         }
     }
 }

@@ -30,8 +30,15 @@ pub(crate) enum DhcpFault {
     Command { verb: &'static str, reason: String },
 }
 
-/// Files of the DHCP server as they were: text, or none.
+/// Files of the DHCP server that a change replaces, as they were: text, or none.
+#[derive(Default)]
 pub(crate) struct Former(Vec<(PathBuf, Option<String>)>);
+
+impl Former {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
 
 /// Whether the files of the DHCP server are the ones given.
 pub(crate) fn on_disk(settings: &Settings, dhcp: &Dhcp) -> bool {
@@ -66,23 +73,39 @@ impl<'a> DhcpService<'a> {
         }
     }
 
-    /// Gives the server its files and has it read them. If it does not, the former files are put back.
-    pub(crate) async fn install(&self, dhcp: &Dhcp) -> Result<Former, DhcpFault> {
+    /// The files that an [`install`](Self::install) or a [`stop`](Self::stop) changes, as they are.
+    pub(crate) fn former(&self, dhcp: &Dhcp) -> Former {
         let placed = dhcp.files().map(|files| placed(&self.settings.config_file, files)).unwrap_or_default();
-        let former =
-            Former(placed.iter().map(|(path, _)| (path.clone(), std::fs::read_to_string(path).ok())).collect());
-        let installed = match placed.iter().try_for_each(|(path, text)| write_public(path, text)) {
-            Ok(()) => self.command(&self.settings.reload, "read its configuration").await,
-            Err(fault) => Err(fault),
-        };
-        let Err(fault) = installed else { return Ok(former) };
-        if let Err(second) = self.put_back(former).await {
-            tracing::warn!("the former configuration is not back: {second}");
-        }
-        Err(fault)
+        let former = placed.into_iter().filter_map(|(path, text)| {
+            let old = std::fs::read_to_string(&path).ok();
+            (old.as_deref() != Some(text)).then_some((path, old))
+        });
+        Former(former.collect())
     }
 
-    /// Puts former files back and has the server read them; without any, it is stopped.
+    /// Gives the server its files and has it read them.
+    pub(crate) async fn install(&self, dhcp: &Dhcp) -> Result<(), DhcpFault> {
+        self.write(dhcp)?;
+        self.reload().await
+    }
+
+    /// Has the server read its files, and find out anew which interfaces there are.
+    pub(crate) async fn reload(&self) -> Result<(), DhcpFault> {
+        self.command(&self.settings.reload, "read its configuration").await
+    }
+
+    /// Stops the server and leaves files behind that hold no address.
+    pub(crate) async fn stop(&self, dhcp: &Dhcp) -> Result<(), DhcpFault> {
+        if dhcp.files().is_none() {
+            return Ok(());
+        }
+        self.write(dhcp)?;
+        // Without a way to stop it, a server that has read a file without addresses is as good as stopped.
+        let stop = if self.settings.stop.is_empty() { &self.settings.reload } else { &self.settings.stop };
+        self.command(stop, "stop").await
+    }
+
+    /// Puts former files back and has the server read them; where there were none, it is stopped.
     pub(crate) async fn put_back(&self, former: Former) -> Result<(), DhcpFault> {
         let none = former.0.iter().all(|(_, text)| text.is_none());
         for (path, text) in former.0 {
@@ -97,21 +120,10 @@ impl<'a> DhcpService<'a> {
         self.command(&self.settings.reload, "read its former configuration").await
     }
 
-    /// Stops the server and leaves files behind that hold no address.
-    pub(crate) async fn stop(&self, dhcp: &Dhcp) -> Result<bool, DhcpFault> {
-        let Some(files) = dhcp.files() else { return Ok(false) };
-        let mut changed = false;
-        for (path, text) in placed(&self.settings.config_file, files) {
-            if std::fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
-                continue;
-            }
-            write_public(&path, text)?;
-            changed = true;
-        }
-        // Without a way to stop it, a server that has read a file without addresses is as good as stopped.
-        let stop = if self.settings.stop.is_empty() { &self.settings.reload } else { &self.settings.stop };
-        self.command(stop, "stop").await?;
-        Ok(changed)
+    fn write(&self, dhcp: &Dhcp) -> Result<(), DhcpFault> {
+        let placed = dhcp.files().map(|files| placed(&self.settings.config_file, files)).unwrap_or_default();
+        let differs = |(path, text): &(PathBuf, &str)| !std::fs::read(path).is_ok_and(|old| old == text.as_bytes());
+        placed.into_iter().filter(differs).try_for_each(|(path, text)| write_public(&path, text))
     }
 
     async fn command(&self, command: &CommandPrefix, verb: &'static str) -> Result<(), DhcpFault> {

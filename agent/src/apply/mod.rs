@@ -20,6 +20,7 @@ use crate::{
     Settings,
     marker::{Applied, Marker, Note, timestamp},
     plan::{DhcpStep, NvueStep, Plan, Target},
+    render::Dhcp,
 };
 
 /// What a successful apply did.
@@ -54,51 +55,27 @@ pub(crate) async fn apply(
 ) -> Result<Done, ApplyFault> {
     let nvue = Nvue::new(&settings.hbn);
     let dhcp = DhcpService::new(settings);
+    if target.versions.is_none() {
+        return isolate(plan, target, before, &nvue, &dhcp).await;
+    }
     if plan.dhcp == DhcpStep::Install {
         dhcp.check(&target.files.dhcp).await.map_err(|fault| refused(&fault))?;
     }
-    // A stop that fails must not keep NVUE from cutting the host off, nor the other way round.
-    let stopped = match plan.dhcp {
+    let trial = Some(settings.hbn.confirm).filter(|time| !time.is_zero());
+    let replaced = replace(&nvue, plan.nvue, target, before, trial).await.map_err(|fault| nvue_failed(&fault))?;
+    let former = match plan.dhcp {
+        DhcpStep::Install | DhcpStep::Stop => dhcp.former(&target.files.dhcp),
+        DhcpStep::Keep => Former::default(),
+    };
+    let changed = replaced != NvueDone::Unchanged || plan.dhcp == DhcpStep::Install || !former.is_empty();
+    let change = Change { nvue: &nvue, dhcp: &dhcp, before, replaced, target, former };
+    let followed = match plan.dhcp {
+        DhcpStep::Install => dhcp.install(&target.files.dhcp).await,
         DhcpStep::Stop => dhcp.stop(&target.files.dhcp).await,
-        _ => Ok(false),
+        DhcpStep::Keep => change.listen_anew().await,
     };
-    let attempt = Attempt {
-        same: plan.nvue == NvueStep::Verify,
-        trial_open: before.applied.notes(Note::OnTrial),
-        half: before.applied.notes(Note::HalfApplied),
-        // Cutting the host off waits for nobody's consent.
-        trial: Some(settings.hbn.confirm).filter(|time| !time.is_zero() && target.versions.is_some()),
-    };
-    let replaced = match plan.nvue {
-        NvueStep::Keep => Ok(NvueDone::Unchanged),
-        NvueStep::Verify | NvueStep::Replace => {
-            note(before, Note::OnTrial, attempt.trial.is_some() || attempt.trial_open);
-            let replaced = nvue.replace(&target.files.nvue, &attempt).await;
-            let open = match &replaced {
-                Ok(done) => *done == NvueDone::OnTrial,
-                Err(fault) => fault.outcome_unknown() && attempt.trial.is_some(),
-            };
-            note(before, Note::OnTrial, open);
-            if let Err(fault) = &replaced {
-                note(before, Note::HalfApplied, fault.is_half() || attempt.half);
-            }
-            replaced
-        }
-    };
-    let (replaced, stopped) = match (replaced, stopped) {
-        (Ok(replaced), Ok(stopped)) => (replaced, stopped),
-        (Err(fault), Ok(_)) => return Err(nvue_failed(&fault, plan.dhcp)),
-        (Ok(_), Err(fault)) => return Err(ApplyFault { reason: fault.to_string(), former_runs: false }),
-        (Err(first), Err(second)) => {
-            return Err(ApplyFault { reason: format!("{second}; {first}"), former_runs: false });
-        }
-    };
-    let mut change = Change { nvue: &nvue, dhcp: &dhcp, before, replaced, former: None };
-    if plan.dhcp == DhcpStep::Install {
-        match dhcp.install(&target.files.dhcp).await {
-            Ok(former) => change.former = Some(former),
-            Err(fault) => return Err(change.undo(fault.to_string()).await),
-        }
+    if let Err(fault) = followed {
+        return Err(change.undo(fault.to_string()).await);
     }
     if let NvueDone::OnTrial = replaced {
         // A part of the time is for the confirmation itself.
@@ -111,13 +88,70 @@ pub(crate) async fn apply(
         }
         note(before, Note::OnTrial, false);
     }
-    let moved = replaced != NvueDone::Unchanged;
-    let changed = moved || stopped || change.former.is_some();
     let done = recorded(target, before, changed)?;
-    if moved {
+    if replaced != NvueDone::Unchanged {
         nvue.after_apply().await;
     }
     Ok(done)
+}
+
+/// Cuts the host off, as far as it goes and at once: nothing is on trial, a DHCP server that does not stop must not keep
+/// NVUE from it, nor the other way round, and nothing is undone.
+async fn isolate(
+    plan: Plan,
+    target: &Target,
+    before: &Before<'_>,
+    nvue: &Nvue<'_>,
+    dhcp: &DhcpService<'_>,
+) -> Result<Done, ApplyFault> {
+    let former = dhcp.former(&target.files.dhcp);
+    let stopped = match plan.dhcp {
+        DhcpStep::Keep => Ok(()),
+        DhcpStep::Install | DhcpStep::Stop => dhcp.stop(&target.files.dhcp).await,
+    };
+    let replaced = replace(nvue, plan.nvue, target, before, None).await;
+    let failed = |reason| ApplyFault { reason, former_runs: false };
+    let replaced = match (replaced, stopped) {
+        (Ok(replaced), Ok(())) => replaced,
+        (Err(fault), Ok(())) => return Err(failed(fault.to_string())),
+        (Ok(_), Err(fault)) => return Err(failed(fault.to_string())),
+        (Err(first), Err(second)) => return Err(failed(format!("{second}; {first}"))),
+    };
+    let done = recorded(target, before, replaced != NvueDone::Unchanged || !former.is_empty())?;
+    if replaced != NvueDone::Unchanged {
+        nvue.after_apply().await;
+    }
+    Ok(done)
+}
+
+/// Gives NVUE the text, if there is anything to do, and notes what must outlive the agent.
+async fn replace(
+    nvue: &Nvue<'_>,
+    step: NvueStep,
+    target: &Target,
+    before: &Before<'_>,
+    trial: Option<Duration>,
+) -> Result<NvueDone, NvueFault> {
+    if step == NvueStep::Keep {
+        return Ok(NvueDone::Unchanged);
+    }
+    let attempt = Attempt {
+        same: step == NvueStep::Verify,
+        trial_open: before.applied.notes(Note::OnTrial),
+        half: before.applied.notes(Note::HalfApplied),
+        trial,
+    };
+    note(before, Note::OnTrial, trial.is_some() || attempt.trial_open);
+    let replaced = nvue.replace(&target.files.nvue, &attempt).await;
+    let open = match &replaced {
+        Ok(done) => *done == NvueDone::OnTrial,
+        Err(fault) => fault.outcome_unknown() && trial.is_some(),
+    };
+    note(before, Note::OnTrial, open);
+    if let Err(fault) = &replaced {
+        note(before, Note::HalfApplied, fault.is_half() || attempt.half);
+    }
+    replaced
 }
 
 fn note(before: &Before<'_>, note: Note, there: bool) {
@@ -151,15 +185,13 @@ fn refused(fault: &DhcpFault) -> ApplyFault {
     ApplyFault { reason: format!("{fault}; the former configuration stays"), former_runs: true }
 }
 
-fn nvue_failed(fault: &NvueFault, dhcp: DhcpStep) -> ApplyFault {
-    // With the DHCP server stopped for good, the former whole is gone whatever NVUE did.
-    let former_runs = !fault.outcome_unknown() && dhcp != DhcpStep::Stop;
-    let end = match (former_runs, fault.outcome_unknown()) {
-        (true, _) => "; the former configuration stays",
-        (false, true) => "; whether NVUE applied it is not known and is looked up before the next try",
-        (false, false) => "",
+fn nvue_failed(fault: &NvueFault) -> ApplyFault {
+    let former_runs = !fault.outcome_unknown();
+    let end = match former_runs {
+        true => "the former configuration stays",
+        false => "whether NVUE applied it is not known and is looked up before the next try",
     };
-    ApplyFault { reason: format!("{fault}{end}"), former_runs }
+    ApplyFault { reason: format!("{fault}; {end}"), former_runs }
 }
 
 /// A change of which a part runs already.
@@ -168,16 +200,21 @@ struct Change<'a> {
     dhcp: &'a DhcpService<'a>,
     before: &'a Before<'a>,
     replaced: NvueDone,
-    former: Option<Former>,
+    target: &'a Target,
+    former: Former,
 }
 
 impl Change<'_> {
+    /// NVUE makes interfaces anew, and a DHCP server goes on listening on those that are gone.
+    async fn listen_anew(&self) -> Result<(), DhcpFault> {
+        match self.target.files.dhcp {
+            Dhcp::Serve(_) if self.replaced != NvueDone::Unchanged => self.dhcp.reload().await,
+            _ => Ok(()),
+        }
+    }
+
     /// Sets NVUE and the DHCP server back to what ran, because of `why`.
     async fn undo(self, why: String) -> ApplyFault {
-        let dhcp = match self.former {
-            Some(former) => self.dhcp.put_back(former).await.map_err(|fault| fault.to_string()),
-            None => Ok(()),
-        };
         let nvue = match self.replaced {
             NvueDone::Unchanged => Ok(()),
             NvueDone::OnTrial => {
@@ -192,6 +229,10 @@ impl Change<'_> {
                 }
                 None => Err("what NVUE ran before is not at hand".to_owned()),
             },
+        };
+        let dhcp = match self.former.is_empty() {
+            true => self.listen_anew().await,
+            false => self.dhcp.put_back(self.former).await,
         };
         match (nvue, dhcp) {
             (Ok(()), Ok(())) => {

@@ -218,6 +218,51 @@ async fn dhcp_and_nvue_move_together_or_not_at_all() {
 }
 
 #[tokio::test(flavor = "current_thread")]
+async fn the_dhcp_server_listens_anew_whenever_nvue_changed() {
+    let (controller, dpu, mut agent) = running().await;
+    // Another loopback address; nothing of it is in the DHCP server's file.
+    controller.says(admin(2, 12));
+    agent.pass().await;
+    let after_apply = |dpu: &Dpu| {
+        let commands = dpu.commands();
+        let apply = commands.iter().position(|it| it.contains("apply --confirm 1s")).unwrap();
+        commands[apply + 1..].to_vec()
+    };
+    assert_eq!(after_apply(&dpu), ["dhcp reload", "nv config apply --confirm-yes"]);
+    assert_eq!(version(&controller).as_deref(), Some("V2-T2"));
+    // A change that is taken back makes interfaces anew a second time.
+    dpu.write("on-apply", "sed -i s/Established/Idle/g bgp.json");
+    controller.says(admin(3, 13));
+    agent.pass().await;
+    assert_eq!(after_apply(&dpu), ["dhcp reload", "nv config apply --confirm-no", "dhcp reload"]);
+    assert_eq!(version(&controller).as_deref(), Some("V2-T2"));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_dhcp_server_that_is_to_stop_goes_on_while_nvue_refuses_the_change() {
+    let (controller, dpu, mut agent) = running().await;
+    let mut secondary = second();
+    secondary.is_primary_dpu = false;
+    controller.says(secondary);
+    for (step, script) in [
+        ("on-apply", "printf 'Invalid config [rev_id: 8]\n'; exit 1"),
+        ("on-dhcp-stop", "rm served; echo 'cannot stop' >&2; exit 1"),
+        ("on-confirm-yes", "echo 'Error: no' >&2; exit 1"),
+    ] {
+        dpu.write(step, script);
+        agent.pass().await;
+        assert!(error(&controller).contains("the former configuration"), "{step}: {}", error(&controller));
+        assert_eq!(version(&controller).as_deref(), Some("V1-T1"), "{step}");
+        assert_v1_runs(&dpu, step);
+        dpu.remove(step);
+        pause().await;
+    }
+    agent.pass().await;
+    assert_eq!(version(&controller).as_deref(), Some("V2-T2"), "{}", error(&controller));
+    assert_eq!(dpu.read("served"), None);
+}
+
+#[tokio::test(flavor = "current_thread")]
 async fn c75_other_content_under_the_same_version_is_applied() {
     let (controller, dpu, mut agent) = running().await;
     let mut changed = second();

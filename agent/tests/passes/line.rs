@@ -209,6 +209,7 @@ async fn hbn_that_comes_back_empty_is_configured_again() {
     agent.pass().await;
     assert_eq!(controller.told().network_config_version, None, "what HBN runs is not known");
     agent.pass().await;
+    assert!(dpu.commands().contains(&"dhcp reload".to_owned()), "HBN's interfaces are new ones");
     assert_eq!(dpu.read("applied").unwrap(), runs);
     assert_eq!(controller.told().network_config_version.as_deref(), Some("V1-T1"));
     dpu.commands();
