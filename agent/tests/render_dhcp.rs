@@ -162,7 +162,6 @@ fn dhcpd_is_told_the_same() {
     let expected = r#"
 # vlan16
 subnet 192.168.98.0 netmask 255.255.255.192 {
-  range 192.168.98.11;
   option routers 192.168.98.1;
   option broadcast-address 192.168.98.63;
   option interface-mtu 1500;
@@ -178,6 +177,15 @@ subnet 192.168.98.0 netmask 255.255.255.192 {
     option vendor-class-identifier "HTTPClient";
     option bootfile-name "http://10.0.0.1:8080/public/blobs/internal/x86_64/ipxe.efi";
   }
+  if substring(option vendor-class-identifier, 0, 10) = "HTTPClient"
+    and (substring(option vendor-class-identifier, 16, 5) = "00011" or substring(option vendor-class-identifier, 16, 5) = "00019")
+  {
+    option vendor-class-identifier "HTTPClient";
+    option bootfile-name "http://10.0.0.1:8080/public/blobs/internal/aarch64/ipxe.efi";
+  }
+}
+host vlan16-discover { host-identifier option dhcp-message-type 1; fixed-address 192.168.98.11; }
+host vlan16-request { host-identifier option dhcp-message-type 3; fixed-address 192.168.98.11; }
 "#;
     assert!(text.contains(expected), "{text}");
 }
@@ -193,6 +201,36 @@ fn ports_on_one_vlan_share_a_network() {
     let pools = &kea(&response)["Dhcp4"]["subnet4"][0]["pools"];
     assert_eq!(pools[0]["pool"], "192.168.98.11 - 192.168.98.11");
     assert_eq!(pools[1]["pool"], "192.168.98.12 - 192.168.98.12");
+    let text = served(&response, DhcpServer::Dhcpd).config;
+    assert!(text.contains("  range 192.168.98.11;\n  range 192.168.98.12;\n") && !text.contains("host "), "{text}");
+}
+
+#[test]
+fn kea_keeps_an_address_for_a_second_only_where_the_port_says_whose_it_is() {
+    let environment = Environment {
+        dhcp: DhcpSettings { kea_hooks: Some("/hooks".into()), ..environment(DhcpServer::Kea, &[]).dhcp },
+        ..Environment::default()
+    };
+    let kea = |response: &ManagedHostNetworkConfigResponse| match rendered(response, &environment) {
+        Dhcp::Serve(files) => serde_json::from_str::<Value>(&files.config).unwrap()["Dhcp4"].clone(),
+        other => panic!("not served: {other:?}"),
+    };
+    let mut response = response("nvue/docs_example_etv");
+    let alone = kea(&response);
+    assert_eq!(alone["subnet4"][0]["valid-lifetime"], 1);
+    let hook = &alone["hooks-libraries"][0];
+    assert_eq!(hook["library"], "/hooks/libdhcp_flex_option.so");
+    // The client is told a week, to renew after an hour, and to ask anybody after five days.
+    let times = [(51, "0x00093a80"), (58, "0x00000e10"), (59, "0x00069780")];
+    for (option, (code, time)) in hook["parameters"]["options"].as_array().unwrap().iter().zip(times) {
+        assert_eq!((&option["code"], &option["supersede"]), (&code.into(), &time.into()));
+    }
+    let mut second = response.tenant_interfaces[0].clone();
+    second.function_type = 1;
+    second.virtual_function_id = Some(0);
+    second.ip = "192.168.98.12".into();
+    response.tenant_interfaces.push(second);
+    assert_eq!(kea(&response)["subnet4"][0].get("valid-lifetime"), None);
 }
 
 #[test]

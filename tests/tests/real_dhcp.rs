@@ -30,17 +30,24 @@ struct Site {
     lab: Lab,
 }
 
+/// A port of the DPU, the host's interface behind it, and the port's address.
+const PORTS: [(&str, &str, &str); 3] = [
+    ("vlan16", "eth0", "192.168.98.1/26"),
+    ("vlan17", "eth1", "192.168.99.1/24"),
+    ("vlan14", "eth2", "192.168.97.1/24"),
+];
+
+fn connect(lab: &Lab, (port, host, address): (&str, &str, &str)) {
+    lab.link(("dpu", port), ("host", host));
+    lab.ip("dpu", &format!("addr add {address} dev {port}"));
+}
+
 impl Site {
     fn up(kind: ServerKind) -> Self {
         let lab = Lab::new(&["dpu", "host"]);
         // On a DPU these are the SVIs of HBN's bridge, and NVUE gives them their addresses.
-        for (port, host, address) in [
-            ("vlan16", "eth0", "192.168.98.1/26"),
-            ("vlan17", "eth1", "192.168.99.1/24"),
-            ("vlan14", "eth2", "192.168.97.1/24"),
-        ] {
-            lab.link(("dpu", port), ("host", host));
-            lab.ip("dpu", &format!("addr add {address} dev {port}"));
+        for port in PORTS {
+            connect(&lab, port);
         }
         let service = DhcpService::install(&lab, "dpu", kind);
         let controller = ScriptedController::start();
@@ -209,6 +216,53 @@ fn a_host_is_told_what_the_controller_says(kind: ServerKind) {
         other => Err(format!("{other}; the agent says:\n{}", site.agent.log())),
     });
     assert!(site.client("eth0").hears_nothing(), "an isolated DPU answered");
+}
+
+/// A host whose network card was exchanged, and that boots with yet another address, is the host of that port.
+fn whoever_asks_on_a_port_gets_its_address(kind: ServerKind) {
+    let mut site = Site::up(kind);
+    let virtual_port = FlatInterfaceConfig { virtual_function_id: Some(0), ..port(VIRTUAL, 17, "192.168.99", 24, 12) };
+    let response = tenant(1, vec![port(PHYSICAL, 16, "192.168.98", 26, 11), virtual_port]);
+    site.controller.wants(response.clone());
+    site.agent.start();
+    site.run(response.clone());
+    for card in ["02:00:5e:10:00:01", "02:00:5e:10:00:02", "02:00:5e:10:00:03", "02:00:5e:10:00:01"] {
+        site.lab.ip("host", &format!("link set eth0 address {card}"));
+        let lease = site.lease("eth0");
+        told(&lease, &[("ip", "192.168.98.11"), ("router", "192.168.98.1"), ("lease", "604800")]);
+        assert_eq!(
+            (lease.get("opt58"), lease.get("opt59")),
+            ("00000e10", "00069780"),
+            "an hour and five days: {lease:?}"
+        );
+    }
+    told(&site.lease("eth1"), &[("ip", "192.168.99.12"), ("lease", "604800")]);
+
+    // NVUE takes another loopback address, and makes the ports anew; for the DHCP server nothing else changes.
+    for port in &PORTS[..2] {
+        site.lab.ip("dpu", &format!("link del {}", port.0));
+        connect(&site.lab, *port);
+    }
+    let mut response = tenant(2, response.tenant_interfaces);
+    response.managed_host_config.as_mut().unwrap().loopback_ip = "192.168.96.37".into();
+    site.run(response);
+    for (interface, address) in [("eth0", "192.168.98.11"), ("eth1", "192.168.99.12")] {
+        told(&site.lease(interface), &[("ip", address)]);
+    }
+}
+
+#[test]
+fn needs_kea_whoever_asks_on_a_port_gets_its_address() {
+    if !missing(&[Part::Namespaces, Part::Kea, Part::DhcpClient]) {
+        whoever_asks_on_a_port_gets_its_address(ServerKind::Kea);
+    }
+}
+
+#[test]
+fn needs_dhcpd_whoever_asks_on_a_port_gets_its_address() {
+    if !missing(&[Part::Namespaces, Part::Dhcpd, Part::DhcpClient]) {
+        whoever_asks_on_a_port_gets_its_address(ServerKind::Dhcpd);
+    }
 }
 
 #[test]

@@ -90,8 +90,10 @@ fn responses() -> Vec<(String, Value)> {
 
 fn the_server_takes_what_is_rendered(kind: ServerKind) {
     let mut judge = Judge::new(kind);
+    let hooks = kind.hooks().map(|directory| format!("--kea-hooks={directory}"));
+    let hooks: Vec<&str> = hooks.iter().map(String::as_str).collect();
     for (name, response) in responses() {
-        for options in [&[], OPTIONS] {
+        for options in [&[], OPTIONS, &[OPTIONS, &hooks].concat()] {
             judge
                 .takes(&name, Some(&response), options)
                 .unwrap_or_else(|said| panic!("{name} is not rendered: {said}"));

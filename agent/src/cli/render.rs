@@ -55,6 +55,9 @@ pub(crate) struct Render {
     /// Server that the host boots from.
     #[arg(long, value_name = "ADDRESS")]
     provisioning_server: Option<Ipv4Addr>,
+    /// Directory of Kea's hook libraries, which let it know a host by its port; without it: by its MAC address.
+    #[arg(long, value_name = "DIR")]
+    kea_hooks: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -99,6 +102,7 @@ impl Render {
                 nameservers: self.nameservers.clone(),
                 ntp_servers: self.ntp_servers.clone(),
                 provisioning_server: self.provisioning_server,
+                kea_hooks: self.kea_hooks.clone(),
                 ..DhcpSettings::default()
             },
         };

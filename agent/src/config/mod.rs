@@ -128,6 +128,7 @@ impl Settings {
                 nameservers: dhcp.nameservers.clone(),
                 ntp_servers: dhcp.ntp_servers.clone(),
                 provisioning_server: dhcp.provisioning_server,
+                kea_hooks: dhcp.kea_hooks.clone(),
                 ..DhcpSettings::default()
             },
         }

@@ -133,6 +133,8 @@ pub struct Dhcp {
     pub ntp_servers: Vec<Ipv4Addr>,
     /// Server that the host boots from.
     pub provisioning_server: Option<Ipv4Addr>,
+    /// Directory of Kea's hook libraries, as Kea sees it; absent: a host is known by its MAC address.
+    pub kea_hooks: Option<String>,
 }
 
 /// What is checked.
@@ -271,6 +273,7 @@ impl Default for Dhcp {
             nameservers: Vec::new(),
             ntp_servers: Vec::new(),
             provisioning_server: None,
+            kea_hooks: None,
         }
     }
 }

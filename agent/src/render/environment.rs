@@ -112,6 +112,8 @@ pub struct DhcpSettings {
     pub ntp_servers: Vec<Ipv4Addr>,
     /// Server that hosts boot from: the `next-server`, and the source of the default boot file.
     pub provisioning_server: Option<Ipv4Addr>,
+    /// Directory of Kea's hook libraries, as Kea sees it. With it a host is known by its port, without by its MAC address.
+    pub kea_hooks: Option<String>,
     /// How long an address is leased.
     pub lease: Duration,
     /// When a host asks to renew.
@@ -173,6 +175,7 @@ impl Default for DhcpSettings {
             nameservers: Vec::new(),
             ntp_servers: Vec::new(),
             provisioning_server: None,
+            kea_hooks: None,
             lease: Duration::from_secs(604_800),
             renew: Duration::from_secs(3_600),
             rebind: Duration::from_secs(432_000),

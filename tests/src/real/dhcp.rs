@@ -35,6 +35,12 @@ impl ServerKind {
         }
     }
 
+    /// The directory of Kea's hook libraries, where Debian's package puts them.
+    #[must_use]
+    pub fn hooks(self) -> Option<String> {
+        (self == Self::Kea).then(|| format!("/usr/lib/{}-linux-gnu/kea/hooks", std::env::consts::ARCH))
+    }
+
     fn program(self) -> PathBuf {
         let name = self.check()[0];
         parts::program(name).unwrap_or_else(|| PathBuf::from(name))
@@ -102,9 +108,10 @@ impl DhcpService {
         let script = self.directory.join("service").display().to_string();
         let command = |verb: &str| format!("{verb} = [{script:?}, {verb:?}]\n");
         let commands: String = ["check", "reload", "stop", "status"].map(command).concat();
+        let hooks = self.kind.hooks().map(|directory| format!("kea_hooks = {directory:?}\n")).unwrap_or_default();
         format!(
             "server = {:?}\nconfig_file = {:?}\n{commands}nameservers = {nameservers:?}\nntp_servers = {ntp_servers:?}\n\
-             provisioning_server = {provisioning_server:?}\n",
+             provisioning_server = {provisioning_server:?}\n{hooks}",
             self.kind.name(),
             self.config_file().display().to_string(),
         )
@@ -199,7 +206,7 @@ impl<'lab> HostClient<'lab> {
             .env("TOLD", &told)
             .args(["-f", "-q", "-n", "-t", &times.to_string(), "-T", "1", "-i", self.interface, "-s"])
             .arg(script);
-        for option in ["mtu", "ntpsrv", "hostname", "domain", "bootfile", "tftp"] {
+        for option in ["mtu", "ntpsrv", "hostname", "domain", "bootfile", "tftp", "58", "59"] {
             command.args(["-O", option]);
         }
         if let Some(class) = self.vendor_class {
