@@ -1,14 +1,16 @@
-use std::{io::Write as _, process::ExitCode};
+use std::process::ExitCode;
 
 use agent::{Agent, Findings, Settings, Severity};
 use clap::Args;
 
+use super::{Format, write_json};
+
 /// Options of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// Print the report as JSON, as the controller gets it.
-    #[arg(long)]
-    json: bool,
+    /// For people, or the report as the controller gets it.
+    #[arg(long, value_enum, default_value_t)]
+    output: Format,
 }
 
 impl Check {
@@ -18,11 +20,9 @@ impl Check {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let findings = runtime.block_on(agent.look());
         let mut out = std::io::stdout().lock();
-        if self.json {
-            serde_json::to_writer_pretty(&mut out, &findings.report())?;
-            writeln!(out)?;
-        } else {
-            print(&findings, &mut out)?;
+        match self.output {
+            Format::Json => write_json(&mut out, &findings.report())?,
+            Format::Text => print(&findings, &mut out)?,
         }
         Ok(if findings.is_healthy() { ExitCode::SUCCESS } else { ExitCode::from(1) })
     }
@@ -36,10 +36,14 @@ fn print(findings: &Findings, out: &mut impl std::io::Write) -> std::io::Result<
             Severity::Critical => "CRITICAL",
         };
         let message = message.replace('\n', "; ");
-        writeln!(out, "{mark}  {id} {}  {message}", target.unwrap_or("-"))?;
+        writeln!(out, "{mark}  {}: {message}", probe(id, target))?;
     }
     for (id, target) in findings.successes() {
-        writeln!(out, "ok        {id} {}", target.unwrap_or("-"))?;
+        writeln!(out, "ok        {}", probe(id, target))?;
     }
     Ok(())
+}
+
+fn probe(id: &str, target: Option<&str>) -> String {
+    target.map_or_else(|| id.to_owned(), |target| format!("{id} {target}"))
 }

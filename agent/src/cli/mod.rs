@@ -4,10 +4,11 @@ mod render;
 mod run;
 mod status;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{io, path::PathBuf, process::ExitCode};
 
 use agent::Settings;
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
+use serde::Serialize;
 
 /// Makes a DPU run what its site controller wants, checks it, and reports it.
 #[derive(Debug, Parser)]
@@ -31,7 +32,17 @@ enum Command {
     /// Print or write the files for a response of the controller, without touching the DPU.
     Render(Box<render::Render>),
     /// Say what runs since when, and what the controller last said.
-    Status,
+    Status(status::Status),
+}
+
+/// How something is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
 }
 
 impl Cli {
@@ -42,7 +53,12 @@ impl Cli {
             Command::Check(check) => check.run(settings()?),
             Command::Parse(parse) => parse.run(),
             Command::Render(render) => render.run(),
-            Command::Status => status::print(&settings()?),
+            Command::Status(status) => status.run(&settings()?),
         }
     }
+}
+
+fn write_json(out: &mut impl io::Write, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    writeln!(out)
 }

@@ -1,12 +1,10 @@
-use std::{
-    io::{Read as _, Write as _},
-    path::PathBuf,
-    process::ExitCode,
-};
+use std::{io::Read as _, path::PathBuf, process::ExitCode};
 
 use agent::parse::{KINDS, Kind};
 use anyhow::Context as _;
 use clap::Args;
+
+use super::write_json;
 
 /// Options of `parse`.
 #[derive(Debug, Args)]
@@ -31,9 +29,7 @@ impl Parse {
                 std::fs::read_to_string(&self.file).with_context(|| format!("cannot read {}", self.file.display()))?;
         }
         let value = kind.read(&text)?;
-        let mut out = std::io::stdout().lock();
-        serde_json::to_writer_pretty(&mut out, &value)?;
-        writeln!(out)?;
+        write_json(&mut std::io::stdout().lock(), &value)?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,19 +1,43 @@
-use std::{io::Write as _, process::ExitCode};
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
 
 use agent::{Settings, StatusFile};
 use anyhow::Context as _;
+use clap::Args;
 
-/// Prints what the agent last wrote down. Ends with 1 while something is in alert or in error.
-pub(crate) fn print(settings: &Settings) -> anyhow::Result<ExitCode> {
-    let status = StatusFile::read(&settings.state_dir)
-        .with_context(|| format!("no status in {}: has the agent run?", settings.state_dir.display()))?;
-    let mut out = std::io::stdout().lock();
+use super::{Format, write_json};
+
+/// Options of `status`.
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// For people, or all that the agent wrote down.
+    #[arg(long, value_enum, default_value_t)]
+    output: Format,
+}
+
+impl Status {
+    /// Prints what the agent last wrote down. Ends with 1 while something is in alert or in error.
+    pub(crate) fn run(&self, settings: &Settings) -> anyhow::Result<ExitCode> {
+        let status = StatusFile::read(&settings.state_dir)
+            .with_context(|| format!("no status in {}: has the agent run?", settings.state_dir.display()))?;
+        let mut out = io::stdout().lock();
+        match self.output {
+            Format::Json => write_json(&mut out, &status)?,
+            Format::Text => print(&status, &mut out)?,
+        }
+        let quiet = status.error.is_none() && status.alerts.is_empty();
+        Ok(if quiet { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+}
+
+fn print(status: &StatusFile, out: &mut impl Write) -> io::Result<()> {
     let runs = &status.runs;
-    let since = runs.since.as_deref().unwrap_or("-");
-    let version = |version: &Option<String>| version.as_deref().unwrap_or("-").to_owned();
-    writeln!(out, "runs        {} since {since}", runs.kind)?;
-    writeln!(out, "  host      {}", version(&runs.managed_host_version))?;
-    writeln!(out, "  instance  {}", version(&runs.instance_network_version))?;
+    let known = |text: &Option<String>| text.as_deref().unwrap_or("-").to_owned();
+    writeln!(out, "runs        {} since {}", runs.kind, known(&runs.since))?;
+    writeln!(out, "  host      {}", known(&runs.managed_host_version))?;
+    writeln!(out, "  instance  {}", known(&runs.instance_network_version))?;
     writeln!(out, "controller  {} (since {})", status.controller.answer, status.controller.since)?;
     if let Some(error) = &status.error {
         writeln!(out, "error       {error}")?;
@@ -21,6 +45,5 @@ pub(crate) fn print(settings: &Settings) -> anyhow::Result<ExitCode> {
     for alert in &status.alerts {
         writeln!(out, "alert       {alert}")?;
     }
-    let quiet = status.error.is_none() && status.alerts.is_empty();
-    Ok(if quiet { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(())
 }

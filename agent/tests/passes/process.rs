@@ -90,6 +90,9 @@ async fn people_see_what_runs() {
     assert_eq!(code, 0, "{stdout}");
     assert!(stdout.contains("configuration since 20") && stdout.contains("V1-T1"), "{stdout}");
     assert!(stdout.contains("controller  run V1-T1 (since 20"), "{stdout}");
+    let (code, stdout, _) = output(&dpu, &["status", "--output", "json"]).await;
+    let status: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((code, &status["runs"]["managed_host_version"]), (0, &"V1-T1".into()));
 
     let (code, stdout, _) = output(&dpu, &["check"]).await;
     assert_eq!(code, 0, "{stdout}");
@@ -98,10 +101,10 @@ async fn people_see_what_runs() {
     let (code, stdout, _) = output(&dpu, &["check"]).await;
     assert_eq!(code, 1);
     assert!(
-        stdout.contains("alert     BgpPeeringTor p0_if  Session p0_if is not Established, but in state Active\n"),
+        stdout.contains("alert     BgpPeeringTor p0_if: Session p0_if is not Established, but in state Active\n"),
         "{stdout}"
     );
-    let (code, stdout, _) = output(&dpu, &["check", "--json"]).await;
+    let (code, stdout, _) = output(&dpu, &["check", "--output", "json"]).await;
     let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!((code, &report["alerts"][0]["classifications"][0]), (1, &"PreventAllocations".into()));
 }

@@ -114,7 +114,7 @@ impl AgentProcess {
     /// If it prints no report.
     #[must_use]
     pub fn check(&self) -> (HealthReport, bool) {
-        let done = self.command(&["check", "--json"]).stdin(Stdio::null()).output().expect("dpu-agent runs");
+        let done = self.command(&["check", "--output", "json"]).stdin(Stdio::null()).output().expect("dpu-agent runs");
         let said = String::from_utf8_lossy(&done.stderr);
         let report = serde_json::from_slice(&done.stdout);
         let report = report.unwrap_or_else(|error| panic!("dpu-agent check, {}: {error}\n{said}", done.status));
