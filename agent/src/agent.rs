@@ -17,7 +17,7 @@ use crate::{
     observe::Ports,
     plan::{Running, plan},
     proof::{prove, uplinks_up},
-    render::{Expectations, TemplateError},
+    render::Expectations,
     report::{Report, status},
     retry::Retry,
     status::{Runs, Said, StatusFile, alert_lines},
@@ -43,6 +43,8 @@ pub struct Agent {
     retry: Retry<(Digest, Option<Digest>)>,
     changed: Option<Instant>,
     said: Said,
+    /// The controller did not say last that it does not know this DPU.
+    known: bool,
     report_failure: Option<String>,
     status: Option<StatusFile>,
 }
@@ -50,9 +52,6 @@ pub struct Agent {
 /// Why an agent cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// The templates are at fault.
-    #[error(transparent)]
-    Templates(#[from] TemplateError),
     /// The state directory cannot be used.
     #[error("cannot use the state directory {path}: {source}")]
     StateDir {
@@ -76,7 +75,7 @@ impl Agent {
     /// An agent that goes on from where the last one of this state directory stopped.
     ///
     /// # Errors
-    /// [`AgentError`] if the templates or the state directory cannot be used. A damaged state file is no error.
+    /// [`AgentError`] if the state directory cannot be used. Damaged state files and faulty templates are no errors.
     pub fn new(settings: Settings) -> Result<Self, AgentError> {
         let state_dir = settings.state_dir.clone();
         std::fs::create_dir_all(&state_dir)
@@ -85,7 +84,7 @@ impl Agent {
         let marker = applied.marker();
         let period = settings.period.clone();
         Ok(Self {
-            wanted: Wanted::open(&settings)?,
+            wanted: Wanted::open(&settings),
             controller: Controller::new(&settings),
             isolation: Isolation::new(period.isolate_after),
             changed: marker.as_ref().and_then(|marker| still_waiting(marker, period.post_config_check)),
@@ -102,6 +101,7 @@ impl Agent {
             failure: None,
             retry: Retry::new(period.pass, period.longest_backoff),
             said: Said::default(),
+            known: true,
             report_failure: None,
             status: None,
             settings,
@@ -155,6 +155,11 @@ impl Agent {
         if self.said.answer != said {
             tracing::info!("the controller: {said}");
             self.said = Said { answer: said, since: timestamp(SystemTime::now()) };
+        }
+        match answer {
+            Answer::Config(_) => self.known = true,
+            Answer::NotFound => self.known = false,
+            Answer::Failed(_) => (),
         }
         let desired = self.isolation.judge(answer);
         self.wanted.take(desired);
@@ -237,8 +242,8 @@ impl Agent {
     }
 
     async fn report(&mut self, findings: &Findings) {
-        // The site does not know an isolated DPU, so there is nobody to tell.
-        if self.wanted.is_isolated() {
+        // There is nobody to tell at a site that does not know this DPU.
+        if !self.known {
             return;
         }
         let runs = self.marker.as_ref().filter(|_| self.verified).and_then(|marker| marker.versions.as_ref());
@@ -246,11 +251,12 @@ impl Agent {
             Some(_) => Ports::observe(&self.settings).await,
             None => Ports::default(),
         };
+        let error = self.error();
         let report = Report {
             id: &self.settings.machine_id,
             runs,
             wanted: self.wanted.last(),
-            error: self.error(),
+            error: error.as_deref(),
             findings,
             ports: &ports,
             host_mac: self.settings.hbn.host_mac.as_deref(),
@@ -270,7 +276,7 @@ impl Agent {
         let status = StatusFile {
             runs: Runs::of(self.marker.as_ref(), self.verified),
             controller: self.said.clone(),
-            error: self.error().map(str::to_owned),
+            error: self.error(),
             alerts: alert_lines(findings),
         };
         if self.status.as_ref() == Some(&status) {
@@ -283,8 +289,8 @@ impl Agent {
     }
 
     /// Why what the controller wants does not run.
-    fn error(&self) -> Option<&str> {
-        self.wanted.fault().or(self.failure.as_deref())
+    fn error(&self) -> Option<String> {
+        self.wanted.fault().or_else(|| self.failure.clone())
     }
 
     /// How long a change has yet to prove itself.

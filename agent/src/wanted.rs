@@ -3,7 +3,7 @@ use crate::{
     fetch::Desired,
     intent::{Digest, Intent, IntentFile},
     plan::Target,
-    render::{self, Environment, NetworkConfig, TemplateError, Templates},
+    render::{self, Environment, NetworkConfig, RenderedFiles, TemplateError, Templates},
 };
 
 use proto::forge::ManagedHostNetworkConfigResponse;
@@ -11,31 +11,32 @@ use proto::forge::ManagedHostNetworkConfigResponse;
 /// What the controller wants, kept as an answer and as the files that it comes to.
 pub(crate) struct Wanted {
     environment: Environment,
-    templates: Templates,
+    /// The operator's templates, or why they cannot be used.
+    templates: Result<Templates, TemplateError>,
     file: IntentFile,
     intent: Option<Intent>,
     /// The intent as files, with the digest of the intent it was rendered from.
     target: Option<(Digest, Target)>,
-    /// An answer that cannot be rendered, and why; the intent before it stays.
+    /// An answer that cannot be rendered, and why; the intent before it stays, but for one that isolates.
     unusable: Option<(Digest, String)>,
 }
 
 impl Wanted {
     /// What was wanted when the agent before this one ended.
-    ///
-    /// # Errors
-    /// If the templates cannot be used.
-    pub(crate) fn open(settings: &Settings) -> Result<Self, TemplateError> {
+    pub(crate) fn open(settings: &Settings) -> Self {
         let templates = match &settings.templates.dir {
-            Some(dir) => Templates::from_dir(dir)?,
-            None => Templates::embedded()?,
+            Some(dir) => Templates::from_dir(dir),
+            None => Templates::embedded(),
         };
+        if let Err(fault) = &templates {
+            tracing::error!("nothing can be rendered, what runs stays: {fault}");
+        }
         let file = IntentFile::new(&settings.state_dir);
         let intent = file.read().unwrap_or_else(|error| {
             tracing::warn!("the kept answer of the controller cannot be used ({error}); a new one is waited for");
             None
         });
-        Ok(Self { environment: settings.environment(), templates, file, intent, target: None, unusable: None })
+        Self { environment: settings.environment(), templates, file, intent, target: None, unusable: None }
     }
 
     /// Takes in what the controller's answer means.
@@ -59,41 +60,59 @@ impl Wanted {
     /// Takes on an intent, unless it cannot be rendered: then the one before stays.
     fn want(&mut self, intent: Intent) {
         let digest = intent.digest();
+        let same = |(of, _): &mut (Digest, String)| *of == digest;
         if self.target.as_ref().is_some_and(|(from, _)| *from == digest) {
-            self.unusable = None;
+            self.unusable.take_if(|unusable| !same(unusable));
             self.intent = Some(intent);
             return;
         }
-        if self.unusable.as_ref().is_some_and(|(from, _)| *from == digest) {
+        if self.unusable.as_mut().is_some_and(same) {
             return;
         }
-        match self.render(&intent) {
-            Ok(target) => {
-                if self.intent.as_ref() != Some(&intent)
-                    && let Err(error) = self.file.write(&intent)
-                {
-                    tracing::error!("the answer cannot be kept for a restart: {error}");
-                }
-                self.unusable = None;
-                self.intent = Some(intent);
-                self.target = Some((digest, target));
+        let (files, fault) = self.files(&intent);
+        if let Some(target) = files.map(Target::from) {
+            if self.intent.as_ref() != Some(&intent)
+                && let Err(error) = self.file.write(&intent)
+            {
+                tracing::error!("the answer cannot be kept for a restart: {error}");
+            }
+            self.intent = Some(intent);
+            self.target = Some((digest.clone(), target));
+        }
+        self.unusable = fault.map(|reason| (digest, reason));
+    }
+
+    /// The files for an intent, and what is wrong with it: one without the other, or both if only the operator's templates
+    /// fail to cut the host off, which the built-in ones do then.
+    fn files(&self, intent: &Intent) -> (Option<RenderedFiles>, Option<String>) {
+        let rendered = match &self.templates {
+            Ok(templates) => self.render(intent, templates),
+            Err(fault) => Err(fault.to_string()),
+        };
+        match rendered {
+            Ok(files) => (Some(files), None),
+            Err(reason) if intent.is_isolated() => {
+                tracing::error!("the host is cut off by the built-in templates, the operator's fail: {reason}");
+                let embedded = Templates::embedded().map_err(|fault| fault.to_string());
+                let files = embedded.and_then(|templates| self.render(intent, &templates));
+                (files.ok(), Some(reason))
             }
             Err(reason) => {
                 tracing::error!("the controller's configuration is not usable, what runs stays: {reason}");
-                self.unusable = Some((digest, reason));
+                (None, Some(reason))
             }
         }
     }
 
-    fn render(&self, intent: &Intent) -> Result<Target, String> {
+    fn render(&self, intent: &Intent, templates: &Templates) -> Result<RenderedFiles, String> {
         let config = intent.last().map(NetworkConfig::try_from);
         let files = match (intent, config) {
             (Intent::Isolated { .. }, config) => {
                 let underlay = config.as_ref().and_then(|config| config.as_ref().ok()).map(NetworkConfig::underlay);
-                render::isolated(&self.environment, underlay, &self.templates)
+                render::isolated(&self.environment, underlay, templates)
             }
             (Intent::Config(response), Some(Ok(config))) => {
-                let files = render::files(&config, &self.environment, &self.templates);
+                let files = render::files(&config, &self.environment, templates);
                 // More links than there are is a fault of the site's configuration, and shown as one.
                 let asked = response.min_dpu_functioning_links.and_then(|links| usize::try_from(links).ok());
                 files.map(|mut files| {
@@ -104,7 +123,7 @@ impl Wanted {
             (Intent::Config(_), Some(Err(error))) => return Err(error.to_string()),
             (Intent::Config(_), None) => return Err("there is no configuration".to_owned()),
         };
-        files.map(Target::from).map_err(|error| error.to_string())
+        files.map_err(|error| error.to_string())
     }
 
     /// The files to run, if anything was ever wanted.
@@ -117,13 +136,10 @@ impl Wanted {
         self.intent.as_ref().and_then(Intent::last)
     }
 
-    pub(crate) fn is_isolated(&self) -> bool {
-        self.intent.as_ref().is_some_and(Intent::is_isolated)
-    }
-
-    /// Why the controller's last answer is not usable.
-    pub(crate) fn fault(&self) -> Option<&str> {
-        self.unusable.as_ref().map(|(_, reason)| reason.as_str())
+    /// Why the controller's last answer is not usable, or why none would be.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let unusable = self.unusable.as_ref().map(|(_, reason)| reason.clone());
+        unusable.or_else(|| self.templates.as_ref().err().map(ToString::to_string))
     }
 
     /// `text` without the secrets of the configuration, which NVUE may quote.
