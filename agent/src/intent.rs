@@ -1,12 +1,13 @@
 use std::{
-    io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    io,
     path::{Path, PathBuf},
 };
 
 use prost::Message as _;
 use proto::forge::ManagedHostNetworkConfigResponse;
 use sha2::{Digest as _, Sha256};
+
+use crate::private_file::{remove, write_private};
 
 /// What the controller wants, kept over restarts so that an agent that starts without a controller goes on with it.
 #[derive(Clone, PartialEq)]
@@ -108,18 +109,13 @@ impl IntentFile {
     pub(crate) fn write(&self, intent: &Intent) -> io::Result<()> {
         write_private(&self.0, &intent.encode())
     }
-}
 
-/// Replaces a file as a whole, readable by its owner only; its directory is made if need be.
-pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if let Some(directory) = path.parent() {
-        std::fs::create_dir_all(directory)?;
+    /// Takes away what is kept. An agent that starts without it leaves alone what runs.
+    pub(crate) fn forget(&self) {
+        if let Err(error) = remove(&self.0) {
+            tracing::error!("the former answer stays on file: {error}");
+        }
     }
-    let mut options = atomic_write_file::OpenOptions::new();
-    options.mode(0o600);
-    let mut file = options.open(path)?;
-    file.write_all(bytes)?;
-    file.commit()
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod marker;
 mod observe;
 pub mod parse;
 mod plan;
+mod private_file;
 mod proof;
 pub mod render;
 mod report;

@@ -7,7 +7,8 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    intent::{Digest, write_private},
+    intent::Digest,
+    private_file::{remove, write_private},
     render::Acknowledgement,
 };
 
@@ -118,13 +119,6 @@ impl Note {
             Self::HalfApplied => "half-applied",
             Self::OnTrial => "on-trial",
         }
-    }
-}
-
-pub(crate) fn remove(path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
     }
 }
 

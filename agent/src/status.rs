@@ -2,7 +2,7 @@ use std::{io, path::Path};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{health::Findings, intent::write_private, marker::Marker};
+use crate::{health::Findings, marker::Marker, private_file::write_private};
 
 /// What the agent is doing, for `dpu-agent status` and for people; written only when it changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -15,6 +15,8 @@ pub(crate) struct Wanted {
     templates: Result<Templates, TemplateError>,
     file: IntentFile,
     intent: Option<Intent>,
+    /// The file holds the intent, for an agent after this one.
+    kept: bool,
     /// The intent as files, with the digest of the intent it was rendered from.
     target: Option<(Digest, Target)>,
     /// An answer that cannot be rendered, and why; the intent before it stays, but for one that isolates.
@@ -36,7 +38,7 @@ impl Wanted {
             tracing::warn!("the kept answer of the controller cannot be used ({error}); a new one is waited for");
             None
         });
-        Self { environment: settings.environment(), templates, file, intent, target: None, unusable: None }
+        Self { environment: settings.environment(), templates, file, intent, kept: true, target: None, unusable: None }
     }
 
     /// Takes in what the controller's answer means.
@@ -63,7 +65,7 @@ impl Wanted {
         let same = |(of, _): &mut (Digest, String)| *of == digest;
         if self.target.as_ref().is_some_and(|(from, _)| *from == digest) {
             self.unusable.take_if(|unusable| !same(unusable));
-            self.intent = Some(intent);
+            self.keep(intent);
             return;
         }
         if self.unusable.as_mut().is_some_and(same) {
@@ -71,15 +73,26 @@ impl Wanted {
         }
         let (files, fault) = self.files(&intent);
         if let Some(target) = files.map(Target::from) {
-            if self.intent.as_ref() != Some(&intent)
-                && let Err(error) = self.file.write(&intent)
-            {
-                tracing::error!("the answer cannot be kept for a restart: {error}");
-            }
-            self.intent = Some(intent);
+            self.keep(intent);
             self.target = Some((digest.clone(), target));
         }
         self.unusable = fault.map(|reason| (digest, reason));
+    }
+
+    /// Keeps an intent for a restart, or tries to at every pass. An older one must not stand in for it: it could give an
+    /// isolated host its network back.
+    fn keep(&mut self, intent: Intent) {
+        self.kept &= self.intent.as_ref() == Some(&intent);
+        if !self.kept {
+            match self.file.write(&intent) {
+                Ok(()) => self.kept = true,
+                Err(error) => {
+                    tracing::error!("the answer cannot be kept for a restart: {error}");
+                    self.file.forget();
+                }
+            }
+        }
+        self.intent = Some(intent);
     }
 
     /// The files for an intent, and what is wrong with it: one without the other, or both if only the operator's templates

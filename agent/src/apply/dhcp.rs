@@ -9,7 +9,7 @@ use super::command::run;
 use crate::{
     Settings,
     config::CommandPrefix,
-    marker::remove,
+    private_file::remove,
     render::{Dhcp, DhcpFiles},
 };
 

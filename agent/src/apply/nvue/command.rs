@@ -6,9 +6,8 @@ use super::{
 };
 use crate::{
     config::Hbn,
-    intent::write_private,
-    marker::remove,
     parse::{ApplyAnswer, Diff, apply_answer, diff},
+    private_file::{remove, write_private},
 };
 
 /// NVUE by its `nv` command.
