@@ -9,7 +9,7 @@ use std::{
 };
 
 use controller::{
-    DirtyHosts, Moment, ReconcileSettings, Reconciler, Redfish, RedfishSettings, RulePacks,
+    DirtyHosts, Moment, ReconcileSettings, Reconciler, Redfish, RedfishSettings, RulePacks, RuleSettings,
     store::{AppliedReport, ApplyMode, HealthReport, NewDpu, NewHost, Observation, ObservationDetails, Store},
 };
 use proto::MachineId;
@@ -34,7 +34,9 @@ async fn main() {
     let dirty = DirtyHosts::default();
     let pack = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/managed_host"));
     let site = rules::Site::default();
-    let packs = RulePacks::open(store.clone(), dirty.clone(), site, rules::LoadOptions::default(), Some(pack));
+    let settings =
+        RuleSettings { switches: site, options: rules::LoadOptions::default(), dir: Some(pack), changed_share: 0.2 };
+    let packs = RulePacks::open(store.clone(), dirty.clone(), settings);
     let packs = packs.await.unwrap();
     let bmc = Arc::new(Redfish::new(&RedfishSettings::default()).unwrap());
     // The sweep never comes by itself; hosts are marked by hand.

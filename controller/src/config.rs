@@ -22,6 +22,9 @@ pub struct Config {
     pub database: String,
     /// Directory of the rule pack.
     pub rules: Option<PathBuf>,
+    /// Share of hosts that other rules may decide otherwise without anybody insisting, from 0 to 1.
+    #[serde(default = "default_rules_changed_share")]
+    pub rules_changed_share: f64,
     /// Site file.
     pub site_file: Option<PathBuf>,
     /// File that gets the address where gRPC is served, once it is.
@@ -167,6 +170,7 @@ impl Default for Config {
             metrics_listen: None,
             database: default_database(),
             rules: None,
+            rules_changed_share: default_rules_changed_share(),
             site_file: None,
             address_file: None,
             timing: Timing::default(),
@@ -229,6 +233,10 @@ impl Config {
                 return Err(wrong(format!("{name}: {value} is not within 0.01 and 86400 seconds")));
             }
         }
+        let share = config.rules_changed_share;
+        if !(0.0..=1.0).contains(&share) {
+            return Err(wrong(format!("rules_changed_share: {share} is not a share from 0 to 1")));
+        }
         Ok(config)
     }
 }
@@ -238,8 +246,8 @@ const KEYS: &[(&str, &[&str])] = &[
     (
         "",
         &[
-            "listen", "metrics_listen", "database", "rules", "site_file", "address_file", "timing", "tls", "log", "bmc",
-            "site", "rule_timeouts", "rule_limits",
+            "listen", "metrics_listen", "database", "rules", "rules_changed_share", "site_file", "address_file", "timing",
+            "tls", "log", "bmc", "site", "rule_timeouts", "rule_limits",
         ],
     ),
     ("bmc", &["ca", "timeout_secs"]),
@@ -262,6 +270,10 @@ fn unknown_keys(table: &Table) -> Vec<String> {
 
 fn seconds(value: f64) -> Duration {
     Duration::try_from_secs_f64(value).unwrap_or_default()
+}
+
+fn default_rules_changed_share() -> f64 {
+    0.2
 }
 
 fn default_listen() -> SocketAddr {
@@ -293,6 +305,7 @@ mod tests {
             ("lisen = 'x'", "c: lisen: unknown key, did you mean `listen`?"),
             ("[tls]\ncert='a'\nkey='b'\nca='c'", "c: tls.ca: unknown key; known are cert, key, client_ca"),
             ("[timing]\nsweep_secs = 0", "c: timing.sweep_secs: 0 is not within 0.01 and 86400 seconds"),
+            ("rules_changed_share = 20", "c: rules_changed_share: 20 is not a share from 0 to 1"),
             ("[timing]\nsweep_secs = nan", "c: timing.sweep_secs: NaN is not within 0.01 and 86400 seconds"),
         ] {
             assert_eq!(Config::parse("c", text).unwrap_err().to_string(), fault);

@@ -37,9 +37,10 @@ pub use ids::{InstanceId, VpcId, VpcPrefixId};
 pub use inventory::{AddedHosts, add_hosts};
 pub use judge::Judge;
 pub use moment::Moment;
-pub use reconcile::{ReconcileCounters, ReconcileFigures, ReconcileSettings, Reconciler, RulesInForce};
+pub use reconcile::{Offers, ReconcileCounters, ReconcileFigures, ReconcileSettings, Reconciler, RulesInForce};
 pub use rule_packs::{
-    Changed, PackReadError, Proposal, RulePackError, RulePacks, Verdict, draw_faults, load_pack_dir, read_pack_dir,
+    Changed, PackReadError, Proposal, RulePackError, RulePacks, RuleSettings, Verdict, draw_faults, load_pack_dir,
+    read_pack_dir,
 };
 pub use serve::{ServeError, serve};
 pub use site_file::{SiteFile, SiteFileError};

@@ -10,8 +10,8 @@ use tracing::{error, info, warn};
 
 use crate::{
     Config, DirtyHosts, ForgeService, Judge, Moment, ReconcileCounters, ReconcileSettings, Reconciler, Redfish,
-    RedfishSettings, RedfishSetupError, RulePackError, RulePacks, RulesInForce, SiteFile, SiteFileError, SiteService,
-    SpecFault, Tls, add_hosts, check_hosts,
+    RedfishSettings, RedfishSetupError, RulePackError, RulePacks, RuleSettings, RulesInForce, SiteFile, SiteFileError,
+    SiteService, SpecFault, Tls, add_hosts, check_hosts,
     inventory::give_missing_addresses,
     metrics::{self, Calls},
     network::{AdoptError, SiteNetwork, adopt_settings},
@@ -86,8 +86,13 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
         ..Default::default()
     };
     let switches = config.site.clone();
-    let packs = RulePacks::open(store.clone(), dirty.clone(), switches.clone(), options, config.rules.clone()).await?;
-    let packs = Arc::new(packs);
+    let rule_settings = RuleSettings {
+        switches: switches.clone(),
+        options,
+        dir: config.rules.clone(),
+        changed_share: config.rules_changed_share,
+    };
+    let packs = Arc::new(RulePacks::open(store.clone(), dirty.clone(), rule_settings).await?);
     take_in(&store, site.as_deref(), site_file.as_ref(), &packs).await?;
 
     let listener = listen(config.listen).await?;
@@ -255,7 +260,7 @@ async fn serve_metrics(listener: TcpListener, seen: Seen, stop: impl Future<Outp
     let scrape = move || {
         let seen = Arc::clone(&seen);
         async move {
-            match metrics::render(&seen.store, &seen.rules, seen.counters.figures(), &seen.calls).await {
+            match metrics::render(&seen.store, &seen.rules, &seen.counters, &seen.calls).await {
                 Ok(text) => (StatusCode::OK, text),
                 Err(error) => (StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
             }

@@ -1,9 +1,10 @@
 //! Operators change the rules of a site that runs, as the README shows it.
 
-use std::{fs, process::Command};
+use std::{fs, path::Path, process::Command, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use tests::{Site, SitePlan, on_site, until};
+use tokio::time::sleep;
 
 const SECS: f64 = 40.0;
 const GATE: &str = r#"// While the auditors are on a host, no tenant gets it.
@@ -21,15 +22,11 @@ cases:
     expect: { wait: audit, gate: provisioning_allowed }
 "#;
 
-/// What `sitectl` prints, and whether it was content.
-fn sitectl(site: &Site, line: &str) -> Result<(bool, String)> {
-    let output = Command::new(site.programs().join("sitectl"))
-        .args(line.split(' '))
-        .env("SITECTL_CONTROLLER", site.url())
-        .output()
-        .context("run sitectl")?;
-    let text = String::from_utf8(output.stdout)? + &String::from_utf8(output.stderr)?;
-    Ok((output.status.success(), text))
+/// A copy of the shipped pack that the test may change.
+fn copy_of_the_pack(from: &Path, to: &Path) -> Result<()> {
+    let copied = Command::new("cp").arg("-r").args([from, to]).status()?;
+    ensure!(copied.success(), "the pack cannot be copied");
+    Ok(())
 }
 
 #[tokio::test]
@@ -38,25 +35,23 @@ async fn a_gate_that_is_added_holds_a_host_until_the_rules_are_rolled_back() -> 
         let host = site.host(0)?;
         site.dpus_ready(&host, SECS).await?;
         let pack = site.directory().join("my-rules");
-        let copied = Command::new("cp").arg("-r").args([&site.plan.rules, &pack]).status()?;
-        ensure!(copied.success(), "the pack cannot be copied");
+        copy_of_the_pack(&site.plan.rules, &pack)?;
         fs::write(pack.join("audit.rhai"), GATE)?;
         let assigned = fs::read_to_string(pack.join("assigned.rhai"))?;
         let gate = "    .pass(\"other_nics_synced\")";
         let misspelt = assigned.replacen(gate, &format!("    .pass(\"provisioning_allowd\")\n{gate}"), 1);
         fs::write(pack.join("assigned.rhai"), &misspelt)?;
-        let (fine, said) = sitectl(site, &format!("rules apply {}", pack.display()))?;
+        let (fine, said) = site.sitectl(&format!("rules apply {}", pack.display()))?;
         ensure!(!fine && said.contains("did you mean `provisioning_allowed`?"), "{said}");
 
         fs::write(pack.join("assigned.rhai"), misspelt.replace("allowd", "allowed"))?;
         fs::write(pack.join("tests/audit.yaml"), TEST)?;
-        let (fine, said) = sitectl(site, &format!("rules test {}", pack.display()))?;
-        ensure!(fine, "{said}");
-        let (fine, said) = sitectl(site, &format!("rules apply {}", pack.display()))?;
-        ensure!(fine && said.contains("in force"), "{said}");
+        site.must(&format!("rules test {}", pack.display()))?;
+        let said = site.must(&format!("rules apply {}", pack.display()))?;
+        ensure!(said.contains("in force"), "{said}");
 
         let alert = "health insert host-1 --probe Audit --classification StopProvisioning --message audit";
-        ensure!(sitectl(site, alert)?.0);
+        site.must(alert)?;
         let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
         site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
         until("the audit to hold the host", SECS, async || {
@@ -64,11 +59,90 @@ async fn a_gate_that_is_added_holds_a_host_until_the_rules_are_rolled_back() -> 
             Ok((seen.gate == "provisioning_allowed" && seen.reason == "Waiting for the audit to end").then_some(()))
         })
         .await?;
-        let (_, history) = sitectl(site, "rules history")?;
+        let history = site.must("rules history")?;
         let before = history.lines().last().and_then(|line| line.split(' ').next_back()).context("no history")?;
-        let (fine, said) = sitectl(site, &format!("rules rollback {before} --yes --force"))?;
-        ensure!(fine && said.contains("in force"), "{said}");
+        let said = site.must(&format!("rules rollback {before} --yes --force"))?;
+        ensure!(said.contains("in force"), "{said}");
         site.reaches(&host, "Assigned/Ready", SECS).await
+    })
+    .await
+}
+
+/// Waits until the controller has taken or refused a number of packs.
+async fn offered(site: &Site, taken: f64, refused: f64) -> Result<()> {
+    until("the controller to read its rules", SECS, async || {
+        let now = (site.metric("rules_taken_total")?, site.metric("rules_refused_total")?);
+        Ok((now == (Some(taken), Some(refused))).then_some(()))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn rules_written_in_quick_succession_are_read_once_and_a_bad_pack_shows_until_it_is_mended() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let pack = dir.path().join("rules");
+    let mut plan = SitePlan::new(1, 1)?;
+    copy_of_the_pack(&plan.rules, &pack)?;
+    plan.rules.clone_from(&pack);
+    on_site(plan, async |site| {
+        let first = site.must("rules history")?;
+        let file = pack.join("site.rhai");
+        let shipped = fs::read_to_string(&file)?;
+        for text in ["timeout(\"uefi_boot_wait\", ", "", "// The last of three.\n"] {
+            let broken = if text.starts_with("//") { "" } else { "timeout(" };
+            fs::write(&file, format!("{text}{shipped}{broken}"))?;
+            site.hang_up()?;
+            sleep(Duration::from_millis(15)).await;
+        }
+        offered(site, 1.0, 0.0).await?;
+        sleep(Duration::from_secs(1)).await;
+        offered(site, 1.0, 0.0).await?;
+        let second = site.must("rules history")?;
+        ensure!(second.lines().count() == first.lines().count() + 1, "{second}");
+
+        fs::write(&file, shipped.replace("timeout(\"uefi_boot_wait\"", "timeuot(\"uefi_boot_wait\""))?;
+        site.hang_up()?;
+        offered(site, 1.0, 1.0).await?;
+        ensure!(site.metric("rules_stale")? == Some(1.0), "nobody is told that the rules are stale");
+        let history = site.must("rules history")?;
+        ensure!(history.contains("stale: the last rules that were offered were refused: the pack has"), "{history}");
+        ensure!(history.starts_with(second.trim_end()), "other rules are in force: {history}");
+
+        fs::write(&file, &shipped)?;
+        site.hang_up()?;
+        offered(site, 2.0, 1.0).await?;
+        ensure!(site.metric("rules_stale")? == Some(0.0), "the rules still count as stale");
+        ensure!(!site.must("rules history")?.contains("stale"), "the rules still show as stale");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_pack_that_lacks_the_state_of_a_host_is_refused_and_names_the_host() -> Result<()> {
+    on_site(SitePlan::new(2, 1)?, async |site| {
+        let host = site.host(0)?;
+        site.dpus_ready(&host, SECS).await?;
+        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
+        site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+        site.reaches(&host, "Assigned/Ready", SECS).await?;
+        let pack = site.directory().join("my-rules");
+        copy_of_the_pack(&site.plan.rules, &pack)?;
+        for file in fs::read_dir(&pack)?.filter_map(|entry| entry.ok().map(|entry| entry.path())) {
+            if file.is_file() {
+                fs::write(&file, fs::read_to_string(&file)?.replace("\"Assigned/Ready\"", "\"Assigned/Rented\""))?;
+            }
+        }
+        fs::remove_dir_all(pack.join("tests"))?;
+        for how in ["--dry-run", "", "--yes --force"] {
+            let (fine, said) = site.sitectl(format!("rules apply {} {how}", pack.display()).trim_end())?;
+            let named = said.lines().any(|line| line.starts_with("host-1") && line.contains("Assigned/Ready"));
+            ensure!(!fine && named, "{how}: {said}");
+            ensure!(said.contains("1 host is in a state that the pack lacks"), "{how}: {said}");
+        }
+        ensure!(site.state(&host).await? == "Assigned/Ready", "the host has moved");
+        ensure!(site.metric("rules_stale")? == Some(1.0), "the refusal does not show");
+        Ok(())
     })
     .await
 }

@@ -22,6 +22,12 @@ use findings::Findings;
 /// Source under which the report of a DPU's agent is stored.
 pub(crate) const AGENT_SOURCE: &str = "forge-dpu-agent";
 
+/// The host is longer in its state than the state's limit.
+pub(crate) fn is_overdue(snapshot: &rules::Snapshot, rules: &rules::RuleSet) -> bool {
+    let elapsed = Moment::from_micros(snapshot.now).since(Moment::from_micros(snapshot.state.since)).as_secs();
+    rules.sla(snapshot).is_some_and(|limit| elapsed > u64::try_from(limit).unwrap_or_default())
+}
+
 /// What the rules can see of a host at `now`.
 pub(crate) fn snapshot(record: &HostRecord, site: &rules::Site, now: Moment) -> rules::Snapshot {
     let found = Findings::of(record.findings.get(&record.host.id));

@@ -11,7 +11,7 @@ use prometheus_client::{
 };
 
 use crate::{
-    Moment, ReconcileFigures, RulesInForce,
+    Moment, ReconcileCounters, RulesInForce,
     store::{Result, Store, Tally},
 };
 
@@ -34,14 +34,14 @@ const UP: Duration = Duration::from_secs(300);
 pub(crate) async fn render(
     store: &Store,
     rules: &RulesInForce,
-    figures: ReconcileFigures,
+    counters: &ReconcileCounters,
     calls: &Calls,
 ) -> Result<String> {
     let tally = store.read().await?.tally(Moment::now().before(UP)).await?;
     let mut registry = Registry::default();
     site(&mut registry, tally);
     in_force(&mut registry, rules);
-    reconciler(&mut registry, figures);
+    reconciler(&mut registry, counters);
     calls.register(&mut registry);
     let mut text = String::new();
     // Writing to a string does not fail.
@@ -70,11 +70,15 @@ fn in_force(registry: &mut Registry, rules: &RulesInForce) {
     let current = rules.current();
     let pack = Info::new([("hash".to_owned(), current.hash().to_owned())]);
     registry.register("rule_pack", "Rules in force", pack);
-    let refused = gauge(u64::from(rules.refusal().is_some()));
-    registry.register("rule_pack_refused", "1 if the last rules that were offered were refused", refused);
+    let offers = rules.offers();
+    let stale = gauge(u64::from(offers.refusal.is_some()));
+    registry.register("rules_stale", "1 if the last rules that were offered were refused", stale);
+    registry.register("rules_taken", "Times that rules were put in force", ConstCounter::new(offers.taken));
+    registry.register("rules_refused", "Times that rules were refused", ConstCounter::new(offers.refused));
 }
 
-fn reconciler(registry: &mut Registry, figures: ReconcileFigures) {
+fn reconciler(registry: &mut Registry, counters: &ReconcileCounters) {
+    let figures = counters.figures();
     for (name, help, value) in [
         ("reconcile_decisions", "Hosts decided", figures.decisions),
         ("reconcile_unchanged", "Hosts looked at of which nothing had changed", figures.unchanged),
@@ -88,6 +92,8 @@ fn reconciler(registry: &mut Registry, figures: ReconcileFigures) {
     ] {
         registry.register(name, help, ConstCounter::new(value));
     }
+    let overdue = family(counters.overdue_by_state(), |state| InState { state });
+    registry.register("hosts_above_sla", "Hosts that are longer in their state than its time limit, by state", overdue);
     registry.register("reconcile_queued", "Hosts that wait for their turn", gauge(figures.queued));
     registry.register("reconcile_running", "Hosts that are worked on", gauge(figures.running));
 }

@@ -1,12 +1,12 @@
 //! From a decision to the rows that keep it. The pure part says what a move or a stay looks like; the other writes it,
 //! with the rows its actions change, in one transaction that only holds if nobody moved the host meanwhile and, where
-//! rows change, if what the decision rests on is still so.
+//! rows change, if what the decision rests on is still so. Nor does it hold if other rules were put in force meanwhile.
 
 use std::collections::BTreeMap;
 
 use rules::{Action, DpuStep, FailureChange, Go, Wait};
 
-use super::grounds::Grounds;
+use super::{RulesInForce, grounds::Grounds};
 use crate::{
     Moment,
     act::{self, ActionError, Rows},
@@ -18,7 +18,9 @@ pub(super) struct Move<'a> {
     pub(super) record: &'a HostRecord,
     pub(super) go: &'a Go,
     pub(super) reason: String,
+    /// Rules that decided.
     pub(super) pack_hash: &'a str,
+    pub(super) in_force: &'a RulesInForce,
     /// What the rules saw.
     pub(super) snapshot: String,
 }
@@ -56,6 +58,10 @@ impl Move<'_> {
         let mut tx = store.write().await?;
         // First the compare-and-set: a loser must not even try the rows.
         tx.commit_transition(host, read, &self.transition(now), now).await?;
+        // Rules change in a transaction of their own, so they cannot change before this one ends.
+        if self.in_force.current().hash() != self.pack_hash {
+            return Err(StoreError::Conflict { what: "rules for host", id: host.to_string() }.into());
+        }
         change(&mut tx, self.record, &row_changes(actions), now).await?;
         tx.commit().await?;
         Ok(())

@@ -1,4 +1,13 @@
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use proto::MachineId;
+use rules::StatePath;
 
 /// What the reconciler has done since it started, for metrics.
 #[derive(Debug, Default)]
@@ -14,6 +23,8 @@ pub struct ReconcileCounters {
     late: AtomicU64,
     queued: AtomicU64,
     running: AtomicU64,
+    /// Hosts that were longer in their state than its limit when they were last looked at, with the state.
+    overdue: Mutex<HashMap<MachineId, StatePath>>,
 }
 
 /// The counters at one moment.
@@ -76,6 +87,25 @@ impl ReconcileCounters {
     pub(super) fn queue(&self, queued: usize, running: usize) {
         self.queued.store(queued as u64, Ordering::Relaxed);
         self.running.store(running as u64, Ordering::Relaxed);
+    }
+
+    /// Notes whether a host is longer in its state than the state's limit.
+    pub(super) fn overdue(&self, host: &MachineId, state: Option<&StatePath>) {
+        let mut overdue = self.overdue.lock().unwrap_or_else(PoisonError::into_inner);
+        match state {
+            Some(state) => drop(overdue.insert(host.clone(), state.clone())),
+            None => drop(overdue.remove(host)),
+        }
+    }
+
+    /// How many hosts are longer in their state than its limit, by state.
+    #[must_use]
+    pub fn overdue_by_state(&self) -> BTreeMap<String, u64> {
+        let mut by_state = BTreeMap::new();
+        for state in self.overdue.lock().unwrap_or_else(PoisonError::into_inner).values() {
+            *by_state.entry(state.to_string()).or_default() += 1;
+        }
+        by_state
     }
 
     /// All counters now.

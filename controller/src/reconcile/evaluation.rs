@@ -94,6 +94,7 @@ impl Evaluation<'_> {
             go,
             reason,
             pack_hash: self.rules.hash(),
+            in_force: &self.worker.rules,
             snapshot: facts::compact(self.snapshot),
         };
         match movement.commit(&self.worker.store, &all_actions(&go.actions, &go.dpus)).await {

@@ -31,7 +31,7 @@ use tokio::{
 use tracing::{error, warn};
 
 pub use counters::{ReconcileCounters, ReconcileFigures};
-pub use in_force::RulesInForce;
+pub use in_force::{Offers, RulesInForce};
 
 use crate::{
     DirtyHosts,

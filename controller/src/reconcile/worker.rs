@@ -64,7 +64,10 @@ impl Worker {
         };
         let mut record = match read.await {
             Ok(record) => record,
-            Err(StoreError::Missing { .. }) => return Ok(Done::Gone),
+            Err(StoreError::Missing { .. }) => {
+                self.counters.overdue(host, None);
+                return Ok(Done::Gone);
+            }
             Err(error) => return Err(error),
         };
         let rules = self.rules.current();
@@ -75,6 +78,8 @@ impl Worker {
         questions.ask(self, &mut record).await?;
         let snapshot_of = |record: &HostRecord| facts::snapshot(record, &self.settings.site, Moment::now());
         let mut snapshot = snapshot_of(&record);
+        let late = facts::is_overdue(&snapshot, &rules);
+        self.counters.overdue(host, late.then_some(&record.life.state));
         if let Some(rest) = self.nothing_new(host, &snapshot, &rules) {
             self.counters.count(Counted::Unchanged);
             return Ok(questions.poll(Done::Stays(rest)));
@@ -123,6 +128,9 @@ impl Worker {
             Err(StoreError::Conflict { .. }) => return Ok(Done::Conflict),
             other => other?,
         };
+        if self.rules.current().hash() != rules.hash() {
+            return Ok(Done::Conflict);
+        }
         tx.commit().await?;
         Ok(Done::Moved)
     }

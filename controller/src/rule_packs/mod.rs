@@ -9,7 +9,10 @@ mod files;
 mod hangup;
 mod shadow;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use rules::{LoadOptions, RuleSet};
 use tracing::{info, warn};
@@ -22,7 +25,7 @@ pub use shadow::Changed;
 use crate::{
     DirtyHosts, Moment,
     reconcile::RulesInForce,
-    store::{PackFile, Store, StoreError, StoredPack},
+    store::{PackFile, Store, StoreError, StoredPack, Tx},
 };
 use files::{compile, failing_tests, with_actions};
 
@@ -31,12 +34,7 @@ pub struct RulePacks {
     store: Store,
     rules: Arc<RulesInForce>,
     dirty: DirtyHosts,
-    switches: rules::Site,
-    options: LoadOptions,
-    /// Directory that is read again on request.
-    dir: Option<PathBuf>,
-    /// Share of hosts that may be decided otherwise without anybody insisting.
-    share: f64,
+    settings: RuleSettings,
     /// One pack at a time.
     turn: tokio::sync::Mutex<()>,
 }
@@ -69,6 +67,8 @@ pub struct Verdict {
     pub faults: Vec<String>,
     /// Why it was refused; none if it was not.
     pub refusal: Option<String>,
+    /// Why it will be put in force only if somebody insists.
+    pub objection: Option<String>,
 }
 
 /// Why a controller cannot start with rules.
@@ -93,21 +93,27 @@ pub enum RulePackError {
     Store(#[from] StoreError),
 }
 
+/// What rule packs are judged by.
+#[derive(Debug, Clone)]
+pub struct RuleSettings {
+    /// Switches of the site, which rules see.
+    pub switches: rules::Site,
+    /// The site's times and limits.
+    pub options: LoadOptions,
+    /// Directory that is read at the start and again on request.
+    pub dir: Option<PathBuf>,
+    /// Share of hosts that another pack may decide otherwise without anybody insisting, from 0 to 1.
+    pub changed_share: f64,
+}
+
 impl RulePacks {
-    /// The pack to start with; `options` are the site's times and limits. A directory with a content that was never in force is new and goes first; otherwise the
-    /// pack that was last in force stays, for an operator may have put it there since. If the directory's pack has
-    /// faults, the last one in force stays, too.
+    /// Starts with the pack that was last in force, for an operator may have put it there. If the directory has a pack that
+    /// never was, that one is offered then, as on a reload. A site's first pack is the directory's.
     ///
     /// # Errors
     /// If there is no usable pack at all.
-    pub async fn open(
-        store: Store,
-        dirty: DirtyHosts,
-        switches: rules::Site,
-        options: LoadOptions,
-        dir: Option<PathBuf>,
-    ) -> Result<Self, RulePackError> {
-        let options = with_actions(options);
+    pub async fn open(store: Store, dirty: DirtyHosts, settings: RuleSettings) -> Result<Self, RulePackError> {
+        let settings = RuleSettings { options: with_actions(settings.options), ..settings };
         let mut tx = store.read().await?;
         let used: Vec<String> = tx.pack_uses(1_000).await?.into_iter().map(|used| used.hash).collect();
         let kept = match used.first() {
@@ -115,45 +121,36 @@ impl RulePacks {
             None => None,
         };
         drop(tx);
-        let last = kept.and_then(|pack| compile(&pack.files, &options).ok());
-        let (rules, refusal) = match &dir {
-            None => (last.ok_or(RulePackError::None)?, None),
-            Some(path) => {
-                let fresh = read_pack_dir(path).map_err(RulePackError::from).and_then(|files| {
-                    let refused = |faults: Vec<String>| RulePackError::Faults {
-                        dir: path.display().to_string(),
-                        faults: faults.join("\n\n"),
-                    };
-                    compile(&files, &options).map(|rules| (rules, files)).map_err(refused)
-                });
-                match (fresh, last) {
-                    (Ok((rules, _)), Some(last)) if used.iter().any(|hash| hash == rules.hash()) => (last, None),
-                    (Ok((rules, files)), _) => {
-                        keep(&store, &rules, files).await?;
-                        (rules, None)
-                    }
-                    (Err(error), Some(last)) => {
-                        warn!(%error, "the rules that were last in force stay");
-                        (last, Some(error.to_string()))
-                    }
-                    (Err(error), None) => return Err(error),
-                }
+        let last = kept.and_then(|pack| compile(&pack.files, &settings.options).ok());
+        let fresh = settings.dir.as_ref().map(|dir| compiled_dir(dir, &settings.options)).transpose();
+        let (rules, offer) = match (last, fresh) {
+            (Some(last), Ok(Some((rules, files)))) if !used.iter().any(|hash| hash == rules.hash()) => {
+                (last, Some(Ok(files)))
             }
+            (Some(last), Ok(_)) => (last, None),
+            (Some(last), Err(error)) => (last, Some(Err(error))),
+            (None, Ok(Some((rules, files)))) => {
+                let mut tx = store.write().await?;
+                keep(&mut tx, &rules, files).await?;
+                tx.commit().await?;
+                (rules, None)
+            }
+            (None, Ok(None)) => return Err(RulePackError::None),
+            (None, Err(error)) => return Err(error),
         };
-        let in_force = RulesInForce::new(rules);
-        if let Some(refusal) = refusal {
-            in_force.refuse(refusal);
+        let rules = Arc::new(RulesInForce::new(rules));
+        let packs = Self { store, rules, dirty, settings, turn: tokio::sync::Mutex::new(()) };
+        match offer {
+            Some(Ok(files)) => {
+                packs.apply(Proposal { files, dry_run: false, force: false }).await?;
+            }
+            Some(Err(error)) => {
+                warn!(%error, "the rules that were last in force stay");
+                packs.rules.refuse(error.to_string());
+            }
+            None => {}
         }
-        Ok(Self {
-            store,
-            rules: Arc::new(in_force),
-            dirty,
-            switches,
-            options,
-            dir,
-            share: 0.2,
-            turn: tokio::sync::Mutex::new(()),
-        })
+        Ok(packs)
     }
 
     /// The rules in force, to share with the reconciler.
@@ -177,7 +174,7 @@ impl RulePacks {
     /// # Errors
     /// If the database fails.
     pub async fn reload(&self) -> Result<Verdict, StoreError> {
-        let files = match self.dir.as_ref().ok_or("no directory of rules is configured".to_owned()) {
+        let files = match self.settings.dir.as_ref().ok_or("no directory of rules is configured".to_owned()) {
             Ok(dir) => read_pack_dir(dir).map_err(|error| error.to_string()),
             Err(why) => Err(why),
         };
@@ -200,33 +197,54 @@ impl RulePacks {
         if proposal.dry_run {
             return Ok(verdict);
         }
-        match (&verdict.refusal, rules) {
-            (None, Some(rules)) if rules.hash() == self.rules.current().hash() => {
-                self.rules.replace(rules);
-                Ok(Verdict { applied: true, ..verdict })
-            }
-            (None, Some(rules)) => {
-                keep(&self.store, &rules, proposal.files).await?;
-                info!(hash = rules.hash(), changes = verdict.changes.len(), "other rules are in force");
-                self.rules.replace(rules);
-                let mut tx = self.store.read().await?;
-                for host in tx.host_ids().await? {
-                    self.dirty.mark(host);
-                }
-                Ok(Verdict { applied: true, ..verdict })
-            }
-            (refusal, _) => {
-                let why = refusal.clone().unwrap_or_default();
-                warn!(why, "rules refused");
-                self.rules.refuse(why);
-                Ok(verdict)
-            }
+        let Some(rules) = rules else { return Ok(self.refused(verdict)) };
+        if let Some(objection) = verdict.objection.clone().filter(|_| !proposal.force) {
+            return Ok(self.refused(Verdict { refusal: Some(objection), ..verdict }));
         }
+        if rules.hash() == self.rules.current().hash() {
+            self.rules.took();
+            return Ok(Verdict { applied: true, ..verdict });
+        }
+        let stranded = self.swap(rules, proposal.files).await?;
+        if !stranded.is_empty() {
+            let refusal = Some(lacking(&stranded));
+            return Ok(self.refused(Verdict { stranded, refusal, ..verdict }));
+        }
+        self.rules.took();
+        info!(hash = verdict.hash, changes = verdict.changes.len(), "other rules are in force");
+        let mut tx = self.store.read().await?;
+        for host in tx.host_ids().await? {
+            self.dirty.mark(host);
+        }
+        Ok(Verdict { applied: true, ..verdict })
+    }
+
+    fn refused(&self, verdict: Verdict) -> Verdict {
+        let why = verdict.refusal.clone().unwrap_or_default();
+        warn!(why, "rules refused");
+        self.rules.refuse(why);
+        verdict
+    }
+
+    /// Puts rules in force, unless a host has got into a state that they lack since they were tried. Hosts are moved in
+    /// transactions of the same kind, so none is between two rule sets.
+    async fn swap(&self, rules: RuleSet, files: Vec<PackFile>) -> Result<Vec<(String, String)>, StoreError> {
+        let mut tx = self.store.write().await?;
+        let in_use = tx.states_in_use().await?.into_iter();
+        let stranded: Vec<_> = in_use.filter(|(_, state)| !rules.has_state(state)).collect();
+        if !stranded.is_empty() {
+            return Ok(stranded.into_iter().map(|(host, state)| (host, state.to_string())).collect());
+        }
+        keep(&mut tx, &rules, files).await?;
+        let former = self.rules.current();
+        self.rules.swap(Arc::new(rules));
+        tx.commit().await.inspect_err(|_| self.rules.swap(former))?;
+        Ok(Vec::new())
     }
 
     async fn judge(&self, proposal: &Proposal) -> Result<(Verdict, Option<RuleSet>), StoreError> {
         let refuse = |verdict: Verdict, why: String| Ok((Verdict { refusal: Some(why), ..verdict }, None));
-        let rules = match compile(&proposal.files, &self.options) {
+        let rules = match compile(&proposal.files, &self.settings.options) {
             Ok(rules) => rules,
             Err(faults) => {
                 let why = format!("the pack has {} fault{}", faults.len(), if faults.len() == 1 { "" } else { "s" });
@@ -238,7 +256,7 @@ impl RulePacks {
             let why = format!("{} of the pack's own tests fail", failing.len());
             return refuse(Verdict { faults: failing, ..Verdict::default() }, why);
         }
-        let shadow = shadow::shadow(&self.store, &self.switches, &self.rules.current(), &rules).await?;
+        let shadow = shadow::shadow(&self.store, &self.settings.switches, &self.rules.current(), &rules).await?;
         let verdict = Verdict {
             hash: rules.hash().to_owned(),
             hosts_evaluated: shadow.hosts,
@@ -247,27 +265,34 @@ impl RulePacks {
             ..Verdict::default()
         };
         if !verdict.stranded.is_empty() {
-            let why = format!("{} hosts are in states that the pack lacks", verdict.stranded.len());
+            let why = lacking(&verdict.stranded);
             return refuse(verdict, why);
         }
-        let share = verdict.changes.len() as f64 / f64::from(verdict.hosts_evaluated.max(1));
-        if share > self.share && !proposal.force && !proposal.dry_run {
-            let (changed, all) = (verdict.changes.len(), verdict.hosts_evaluated);
-            let limit = self.share * 100.0;
-            let why = format!(
-                "{changed} of {all} hosts would be decided otherwise, more than {limit:.0} %: insist with force"
-            );
-            return refuse(verdict, why);
-        }
-        Ok((verdict, Some(rules)))
+        let (changed, all, limit) = (verdict.changes.len(), verdict.hosts_evaluated, self.settings.changed_share);
+        let objection = (changed as f64 > limit * f64::from(all)).then(|| {
+            let percent = limit * 100.0;
+            format!("{changed} of {all} hosts would be decided otherwise, more than {percent:.0} %: insist with force")
+        });
+        Ok((Verdict { objection, ..verdict }, Some(rules)))
     }
 }
 
+fn lacking(stranded: &[(String, String)]) -> String {
+    let noun = if stranded.len() == 1 { "host is in a state" } else { "hosts are in states" };
+    format!("{} {noun} that the pack lacks", stranded.len())
+}
+
 /// Keeps a pack under its hash and notes that it is in force from now on.
-async fn keep(store: &Store, rules: &RuleSet, files: Vec<PackFile>) -> Result<(), StoreError> {
+async fn keep(tx: &mut Tx, rules: &RuleSet, files: Vec<PackFile>) -> Result<(), StoreError> {
     let now = Moment::now();
-    let mut tx = store.write().await?;
     tx.put_pack(&StoredPack { hash: rules.hash().to_owned(), files, stored_at: now }).await?;
-    tx.use_pack(rules.hash(), now).await?;
-    tx.commit().await
+    tx.use_pack(rules.hash(), now).await
+}
+
+/// The pack in a directory, compiled, with its files.
+fn compiled_dir(dir: &Path, options: &LoadOptions) -> Result<(RuleSet, Vec<PackFile>), RulePackError> {
+    let files = read_pack_dir(dir)?;
+    let refused =
+        |faults: Vec<String>| RulePackError::Faults { dir: dir.display().to_string(), faults: faults.join("\n\n") };
+    compile(&files, options).map(|rules| (rules, files)).map_err(refused)
 }

@@ -129,6 +129,33 @@ pub struct TransitionRecord {
 }
 
 impl Tx {
+    /// States that hosts are in, or DPUs of them, with the host's name.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn states_in_use(&mut self) -> Result<Vec<(String, StatePath)>> {
+        let rows = sqlx::query("SELECT name, state, dpu_states FROM hosts ORDER BY name")
+            .fetch_all(&mut *self.inner)
+            .await
+            .map_err(failed("reading states of hosts"))?;
+        let mut states = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let (row, mut of_dpus) = (Row(row), Vec::new());
+            for own in row.json::<BTreeMap<String, DpuLife>>("dpu_states")?.into_values() {
+                if !of_dpus.contains(&own.state) {
+                    of_dpus.push(own.state);
+                }
+            }
+            let name = row.text("name")?;
+            let own: StatePath = row.text("state")?.as_str().into();
+            of_dpus.retain(|state| *state != own);
+            states.extend(std::iter::once(own).chain(of_dpus).map(|state| (name.clone(), state)));
+        }
+        // A host that is new in the site has none yet.
+        states.retain(|(_, state)| !state.as_str().is_empty());
+        Ok(states)
+    }
+
     /// Where a host stands.
     ///
     /// # Errors

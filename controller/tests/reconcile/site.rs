@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use controller::{
     DirtyHosts, ForgeService, Judge, Moment, ReconcileFigures, ReconcileSettings, Reconciler, Redfish, RedfishSettings,
-    RulePacks, SiteService, add_hosts, network,
+    RulePacks, RuleSettings, SiteService, add_hosts, network,
     store::{self, HostRecord, NewDpu, NewHost, Store},
 };
 use proto::{
@@ -86,8 +86,8 @@ impl TestSite {
             timeouts: ["power_down_wait", "uefi_boot_wait", "dpu_wait_time"].map(|name| (name.to_owned(), 0)).into(),
             ..Default::default()
         };
-        let packs = RulePacks::open(store.clone(), dirty.clone(), rules::Site::default(), options, Some(rules));
-        let packs = Arc::new(packs.await.unwrap());
+        let settings = RuleSettings { switches: rules::Site::default(), options, dir: Some(rules), changed_share: 0.2 };
+        let packs = Arc::new(RulePacks::open(store.clone(), dirty.clone(), settings).await.unwrap());
         let judge = Judge::new(Arc::clone(packs.rules()), rules::Site::default());
         let forge = ForgeService::new(store.clone(), Some(Arc::clone(&network)), judge, dirty.clone());
         let site = SiteService::new(
@@ -117,8 +117,8 @@ impl TestSite {
             timeouts: ["power_down_wait", "uefi_boot_wait", "dpu_wait_time"].map(|name| (name.to_owned(), 0)).into(),
             ..Default::default()
         };
-        let packs = RulePacks::open(store.clone(), dirty.clone(), rules::Site::default(), options, None).await.unwrap();
-        let packs = Arc::new(packs);
+        let settings = RuleSettings { switches: rules::Site::default(), options, dir: None, changed_share: 0.2 };
+        let packs = Arc::new(RulePacks::open(store.clone(), dirty.clone(), settings).await.unwrap());
         let judge = Judge::new(Arc::clone(packs.rules()), rules::Site::default());
         let forge = ForgeService::new(store.clone(), Some(Arc::clone(&network)), judge, dirty.clone());
         let site = SiteService::new(

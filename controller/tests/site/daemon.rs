@@ -98,7 +98,7 @@ async fn metrics_tell_hosts_calls_and_rules() {
         "hosts_per_state{state=\"Ready\"} 1",
         "dpus 2",
         "addresses_held{pool=\"loopback\"} 2",
-        "rule_pack_refused 0",
+        "rules_stale 0",
         "grpc_calls_total{method=\"forge.Forge/GetManagedHostNetworkConfig\",code=\"Ok\"} 1",
         "grpc_calls_total{method=\"forge.Forge/GetManagedHostNetworkConfig\",code=\"NotFound\"} 1",
         "grpc_call_seconds_count{method=\"forge.Forge/GetManagedHostNetworkConfig\"} 2",

@@ -5,6 +5,7 @@ mod layout;
 mod operate;
 mod process;
 mod running;
+mod tools;
 mod wait;
 
 pub use binaries::Binaries;

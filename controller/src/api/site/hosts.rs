@@ -44,7 +44,7 @@ impl SiteService {
         for host in tx.hosts().await.map_err(from_store)? {
             let record = tx.host_record(&host.id).await.map_err(from_store)?;
             if record.life.state.as_str().starts_with(&request.state_prefix) {
-                hosts.push(summary::host(&record, self.above_sla(&record)));
+                hosts.push(self.summary(&record));
             }
         }
         Ok(site::ListHostsResponse { hosts })
@@ -75,7 +75,7 @@ impl SiteService {
             error: action.error,
         });
         Ok(site::HostDetail {
-            summary: Some(summary::host(&record, self.above_sla(&record))),
+            summary: Some(self.summary(&record)),
             state_version: record.life.version.to_string(),
             network_config_version: record.host.network_version.to_string(),
             use_admin_network: record.host.use_admin_network,
@@ -84,6 +84,7 @@ impl SiteService {
             bmc_url: record.host.bmc.url.clone(),
             mac: record.host.mac.clone(),
             actions: actions.collect(),
+            quarantine_reason: record.host.quarantine.and_then(|quarantine| quarantine.reason).unwrap_or_default(),
         })
     }
 
@@ -104,10 +105,14 @@ impl SiteService {
         Ok(site::HostHistory { transitions: transitions.collect() })
     }
 
-    pub(super) fn above_sla(&self, record: &HostRecord) -> bool {
-        let now = Moment::now();
-        let limit = self.packs.rules().current().sla(&facts::snapshot(record, &self.switches, now));
-        let elapsed = now.since(Moment::from_micros(record.life.version.micros())).as_secs();
-        limit.is_some_and(|limit| elapsed > u64::try_from(limit).unwrap_or_default())
+    /// What an operator sees of a host, with its time limit.
+    fn summary(&self, record: &HostRecord) -> site::HostSummary {
+        let rules = self.packs.rules().current();
+        let snapshot = facts::snapshot(record, &self.switches, Moment::now());
+        site::HostSummary {
+            above_sla: facts::is_overdue(&snapshot, &rules),
+            sla_seconds: rules.sla(&snapshot).and_then(|limit| u64::try_from(limit).ok()).unwrap_or_default(),
+            ..summary::host(record)
+        }
     }
 }

@@ -27,7 +27,7 @@ impl SiteService {
                 site::RulePack { loaded_at: used.at.to_string(), hash: used.hash, in_force, ..Default::default() };
             if in_force {
                 (pack.states, pack.arms, pack.gates) = (count(states), count(arms), count(gates));
-                pack.last_refusal = self.packs.rules().refusal().unwrap_or_default();
+                pack.last_refusal = self.packs.rules().offers().refusal.unwrap_or_default();
             }
             pack
         };
@@ -72,6 +72,7 @@ fn answer(verdict: Verdict) -> site::ApplyRulesResponse {
         stranded: verdict.stranded.into_iter().map(stranded).collect(),
         faults: verdict.faults,
         refusal: verdict.refusal.unwrap_or_default(),
+        objection: verdict.objection.unwrap_or_default(),
     }
 }
 

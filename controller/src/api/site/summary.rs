@@ -11,8 +11,8 @@ pub(super) fn time(at: Option<Moment>) -> String {
     at.map(|at| at.to_string()).unwrap_or_default()
 }
 
-/// `above_sla` is for the rules to say.
-pub(super) fn host(record: &HostRecord, above_sla: bool) -> site::HostSummary {
+/// What rows tell of a host. Its time limit is for the rules to say.
+pub(super) fn host(record: &HostRecord) -> site::HostSummary {
     let life = &record.life;
     let outcome = match life.outcome.kind {
         OutcomeKind::None => "",
@@ -30,9 +30,10 @@ pub(super) fn host(record: &HostRecord, above_sla: bool) -> site::HostSummary {
         // What made the host move says nothing about where it is.
         reason: if life.outcome.kind == OutcomeKind::Go { String::new() } else { life.outcome.reason.clone() },
         instance_id: record.instance.as_ref().map(|instance| instance.id.to_string()).unwrap_or_default(),
-        above_sla,
         dpus: u32::try_from(record.dpus.len()).unwrap_or(u32::MAX),
         dpus_ready: u32::try_from(ready).unwrap_or(u32::MAX),
+        quarantined: record.host.quarantine.is_some(),
+        ..site::HostSummary::default()
     }
 }
 

@@ -2,7 +2,13 @@
 
 use std::time::SystemTime;
 
-use proto::site::{DpuStatus, ForgetDpuRequest, ListDpusRequest};
+use proto::{
+    forge::{
+        ClearManagedHostQuarantineStateRequest, ManagedHostQuarantineMode, ManagedHostQuarantineState,
+        SetManagedHostQuarantineStateRequest,
+    },
+    site::{DpuStatus, ForgetDpuRequest, ListDpusRequest},
+};
 
 use crate::{
     connect::Controller,
@@ -23,19 +29,47 @@ pub(crate) enum Verb {
         /// Machine id or name
         dpu: String,
     },
+    /// Has the DPUs of a host block all its traffic, or ends that; no tenant gets such a host
+    Quarantine {
+        /// Machine id or name of the host
+        host: String,
+        /// Why, for other operators
+        #[arg(long)]
+        reason: Option<String>,
+        /// Lets the traffic through again
+        #[arg(long, conflicts_with = "reason")]
+        clear: bool,
+    },
 }
 
 pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) -> Result<String, Failure> {
     let failure = controller.failure();
-    let site = &mut controller.site;
     match verb {
         Verb::Status { host } => {
-            let answer = site.list_dpus(ListDpusRequest { host }).await.map_err(failure)?.into_inner();
+            let answer = controller.site.list_dpus(ListDpusRequest { host }).await.map_err(failure)?.into_inner();
             format.answer(&answer, |answer| status(&answer.dpus, SystemTime::now()))
         }
         Verb::Forget { dpu } => {
             let text = format!("{dpu} is forgotten; its agent isolates the host at its next request");
-            site.forget_dpu(ForgetDpuRequest { dpu }).await.map_err(failure)?;
+            controller.site.forget_dpu(ForgetDpuRequest { dpu }).await.map_err(failure)?;
+            format.answer(&serde_json::json!({}), |_| text)
+        }
+        Verb::Quarantine { host, reason, clear } => {
+            let machine_id = Some((&controller.machine(&host).await?).into());
+            let text = if clear {
+                let request = ClearManagedHostQuarantineStateRequest { machine_id };
+                let answer = controller.forge.clear_managed_host_quarantine_state(request).await.map_err(failure)?;
+                match answer.into_inner().prior_quarantine_state {
+                    Some(_) => format!("the DPUs of {host} let its traffic through again once they have applied it"),
+                    None => format!("{host} was not in quarantine"),
+                }
+            } else {
+                let mode = ManagedHostQuarantineMode::BlockAllTraffic as i32;
+                let quarantine_state = Some(ManagedHostQuarantineState { mode, reason });
+                let request = SetManagedHostQuarantineStateRequest { machine_id, quarantine_state };
+                controller.forge.set_managed_host_quarantine_state(request).await.map_err(failure)?;
+                format!("the DPUs of {host} block all its traffic once they have applied it")
+            };
             format.answer(&serde_json::json!({}), |_| text)
         }
     }

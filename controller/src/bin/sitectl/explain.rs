@@ -8,12 +8,7 @@ use crate::output::{ago, clock, fields, span};
 
 /// The verdict first, then what it rests on, then every arm that was tried.
 pub(crate) fn text(answer: &Explanation, now: SystemTime) -> String {
-    let limit = match answer.sla_seconds {
-        0 => String::new(),
-        seconds => format!(", limit {}", span(Duration::from_secs(seconds))),
-    };
-    let late = if answer.above_sla { " EXCEEDED" } else { "" };
-    let since = format!("{}  ({}{limit}{late})", clock(&answer.state_since), ago(&answer.state_since, now));
+    let since = since(&answer.state_since, answer.sla_seconds, answer.above_sla, now);
     let mut parts = vec![fields(&[
         ("host", format!("{}  {}", answer.host, answer.machine_id)),
         ("state", answer.state.clone()),
@@ -33,6 +28,17 @@ pub(crate) fn text(answer: &Explanation, now: SystemTime) -> String {
         parts.push(arms(&answer.arms));
     }
     parts.join("\n\n")
+}
+
+/// Since when a host is in its state, and the state's time limit if it has one.
+pub(crate) fn since(at: &str, limit_seconds: u64, exceeded: bool, now: SystemTime) -> String {
+    let limit = match limit_seconds {
+        _ if exceeded && limit_seconds == 0 => ", no time is allowed here".to_owned(),
+        0 => String::new(),
+        seconds => format!(", limit {}", span(Duration::from_secs(seconds))),
+    };
+    let late = if exceeded { " EXCEEDED" } else { "" };
+    format!("{}  ({}{limit}{late})", clock(at), ago(at, now))
 }
 
 fn verdict(answer: &Explanation) -> String {

@@ -194,7 +194,9 @@ fn list(answer: &ListHostsResponse) -> String {
     let row = |host: &HostSummary| {
         let state = if host.above_sla { format!("{} !", host.state) } else { host.state.clone() };
         let dpus = format!("{}/{}", host.dpus_ready, host.dpus);
-        [host.name.clone(), state, ago(&host.state_since, now), dpus, host.instance_id.clone(), host.reason.clone()]
+        let quarantine = if host.quarantined { "in quarantine; " } else { "" };
+        let reason = format!("{quarantine}{}", host.reason);
+        [host.name.clone(), state, ago(&host.state_since, now), dpus, host.instance_id.clone(), reason]
     };
     let text = table(
         ["HOST", "STATE", "SINCE", "DPUS", "INSTANCE", "REASON"],
@@ -212,14 +214,20 @@ fn show(host: &HostDetail) -> String {
     let now = SystemTime::now();
     let summary = host.summary.clone().unwrap_or_default();
     let network = if host.use_admin_network { "admin" } else { "tenant" };
+    let quarantine = match host.quarantine_reason.as_str() {
+        _ if !summary.quarantined => String::new(),
+        "" => "all traffic is blocked".to_owned(),
+        reason => format!("all traffic is blocked: {reason}"),
+    };
     let mut parts = vec![fields(&[
         ("host", format!("{}  {}", summary.name, summary.machine_id)),
         ("state", format!("{}  {}", summary.state, host.state_version)),
-        ("since", format!("{}  ({})", clock(&summary.state_since), ago(&summary.state_since, now))),
+        ("since", explain::since(&summary.state_since, summary.sla_seconds, summary.above_sla, now)),
         ("outcome", summary.outcome),
         ("reason", summary.reason),
         ("instance", summary.instance_id),
         ("network", format!("{network}  {}", host.network_config_version)),
+        ("quarantine", quarantine),
         ("bmc", host.bmc_url.clone()),
         ("mac", host.mac.clone()),
     ])];

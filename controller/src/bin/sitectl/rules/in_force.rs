@@ -42,12 +42,17 @@ struct How {
 
 impl Apply {
     pub(super) async fn run(self, mut controller: Controller, format: Format) -> Result<String, Failure> {
-        // Faults are nicer to read where colours can be used, and need no controller.
-        self.pack.load()?;
         let files = controller::read_pack_dir(&self.pack.dir).map_err(|error| Failure::Usage(error.to_string()))?;
         let files: Vec<RuleFile> =
             files.into_iter().map(|file| RuleFile { path: file.path, text: file.text }).collect();
         let force = self.how.force;
+        // Faults are nicer to read where colours can be used; but the site is to know that it runs on stale rules.
+        if let Err(faults) = self.pack.load() {
+            let failure = controller.failure();
+            let request = ApplyRulesRequest { files, dry_run: self.how.dry_run, force };
+            controller.site.apply_rules(request).await.map_err(failure)?;
+            return Err(faults);
+        }
         self.how
             .run(format, async |dry_run| {
                 let failure = controller.failure();
@@ -90,16 +95,16 @@ impl How {
         mut call: impl AsyncFnMut(bool) -> Result<ApplyRulesResponse, Failure>,
     ) -> Result<String, Failure> {
         let tried = call(true).await?;
-        if !tried.refusal.is_empty() {
-            return Err(Failure::Refused(format.answer(&tried, told)?));
-        }
         if self.dry_run {
-            return format.answer(&tried, told);
-        }
-        if !tried.changes.is_empty() && !self.yes {
             let text = format.answer(&tried, told)?;
-            return Err(Failure::Refused(format!("{text}\nnot in force: agree with --yes")));
+            return if tried.refusal.is_empty() { Ok(text) } else { Err(Failure::Refused(text)) };
         }
+        if tried.refusal.is_empty() && !tried.changes.is_empty() && !self.yes {
+            let text = format.answer(&tried, told)?;
+            let force = if tried.objection.is_empty() { "" } else { " --force" };
+            return Err(Failure::Refused(format!("{text}\nnot in force: agree with --yes{force}")));
+        }
+        // What is refused is offered all the same: the site is to know that it runs on stale rules.
         let done = call(false).await?;
         let text = format.answer(&done, told)?;
         if done.applied { Ok(text) } else { Err(Failure::Refused(text)) }
@@ -125,7 +130,8 @@ fn told(answer: &ApplyRulesResponse) -> String {
     let sum = format!("{changes} of {hosts} hosts {verb} decided otherwise");
     parts.push(match (answer.applied, answer.refusal.as_str()) {
         (true, _) => format!("{sum}\nin force: {}", answer.hash),
-        (false, "") => sum,
+        (false, "") if answer.objection.is_empty() => sum,
+        (false, "") => format!("{sum}\nneeds --force: {}", answer.objection),
         (false, refusal) => format!("{sum}\nrefused: {refusal}"),
     });
     parts.join("\n\n")
@@ -142,7 +148,7 @@ pub(super) async fn history(mut controller: Controller, format: Format) -> Resul
         let text = table(["SINCE", "", "HASH"], rows.collect(), "no rules were ever in force");
         let refusal = answer.packs.iter().map(|pack| pack.last_refusal.as_str()).find(|refusal| !refusal.is_empty());
         match refusal {
-            Some(refusal) => format!("{text}\n\nthe last other pack was refused: {refusal}"),
+            Some(refusal) => format!("{text}\n\nstale: the last rules that were offered were refused: {refusal}"),
             None => text,
         }
     })

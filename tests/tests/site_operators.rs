@@ -1,0 +1,93 @@
+//! What operators ask of a whole site, and what they see of it.
+
+use std::fs;
+
+use anyhow::{Context as _, Result, ensure};
+use tests::{Site, SitePlan, on_site, until};
+
+const SECS: f64 = 40.0;
+
+/// The configuration that a DPU's agent wrote last, as it was given to NVUE.
+fn written(site: &Site, dpu: &str) -> Result<String> {
+    let path = site.directory().join("dpus").join(dpu).join("nvue_startup.yaml");
+    fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))
+}
+
+#[tokio::test]
+async fn a_host_in_quarantine_is_cut_off_by_all_its_dpus_until_that_ends() -> Result<()> {
+    on_site(SitePlan::new(2, 2)?, async |site| {
+        let (host, other) = (site.host(0)?, site.host(1)?);
+        site.dpus_ready(&host, SECS).await?;
+        site.dpus_ready(&other, SECS).await?;
+        let version = async |site: &Site| Ok::<_, anyhow::Error>(site.host_detail(&host).await?.network_config_version);
+        let before = (version(site).await?, written(site, "host-1-dpu-1")?, written(site, "host-2-dpu-1")?);
+
+        let said = site.must("dpu quarantine host-1 --reason scan")?;
+        ensure!(said.contains("block all its traffic once they have applied it"), "{said}");
+        ensure!(version(site).await? != before.0, "the intent has no version of its own");
+        let shown = site.must("host show host-1")?;
+        ensure!(shown.contains("all traffic is blocked: scan"), "{shown}");
+        ensure!(site.must("host list")?.contains("in quarantine"), "it is not in the list");
+        site.dpus_ready(&host, SECS).await?;
+        for dpu in ["host-1-dpu-1", "host-1-dpu-2"] {
+            ensure!(written(site, dpu)?.contains("deny"), "{dpu} lets traffic through");
+        }
+        ensure!(written(site, "host-2-dpu-1")? == before.2, "another host is touched");
+        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
+        let refused = site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await;
+        let refusal = refused.err().context("a tenant got the host")?.to_string();
+        ensure!(refusal.contains("alert Quarantine has PreventAllocations"), "{refusal}");
+
+        site.must("dpu quarantine host-1 --clear")?;
+        site.dpus_ready(&host, SECS).await?;
+        until("the DPU to let traffic through", SECS, async || {
+            Ok((written(site, "host-1-dpu-1")? == before.1).then_some(()))
+        })
+        .await?;
+        ensure!(!site.must("host list")?.contains("in quarantine"), "it is still in the list");
+        ensure!(site.must("dpu quarantine host-1 --clear")?.contains("was not in quarantine"));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_host_that_is_too_long_in_its_state_shows_everywhere() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let pack = dir.path().join("rules");
+    let mut plan = SitePlan::new(2, 1)?;
+    let copied = std::process::Command::new("cp").arg("-r").args([&plan.rules, &pack]).status()?;
+    ensure!(copied.success(), "the pack cannot be copied");
+    plan.rules.clone_from(&pack);
+    let assigned = pack.join("assigned.rhai");
+    let state = "state(\"Assigned/WaitingForNetworkConfig\")\n    .sla(minutes(30))";
+    let text = fs::read_to_string(&assigned)?;
+    ensure!(text.contains(state), "the pack has changed");
+    fs::write(&assigned, text.replace(state, &state.replace("minutes(30)", "seconds(2)")))?;
+    on_site(plan, async |site| {
+        let host = site.host(0)?;
+        site.dpus_ready(&host, SECS).await?;
+        // A DPU that does not report holds the host.
+        site.agent(&host.dpus[0])?.kill();
+        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
+        site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+        site.reaches(&host, "Assigned/WaitingForNetworkConfig", SECS).await?;
+        let late = "hosts_above_sla{state=\"Assigned/WaitingForNetworkConfig\"}";
+        ensure!(site.metric(late)?.is_none(), "it counts as late too early");
+        until("the host to count as late", SECS, async || Ok((site.metric(late)? == Some(1.0)).then_some(()))).await?;
+        let list = site.must("host list")?;
+        let line = list.lines().find(|line| line.starts_with("host-1")).context("no line")?;
+        ensure!(line.contains("Assigned/WaitingForNetworkConfig !"), "{list}");
+        ensure!(list.contains("! longer than the state's time limit"), "{list}");
+        for shown in ["host show host-1", "host explain host-1"] {
+            let said = site.must(shown)?;
+            ensure!(said.contains("limit 2 s EXCEEDED"), "{shown}: {said}");
+        }
+        ensure!(!site.must("host show host-2")?.contains("EXCEEDED"), "another host counts as late");
+
+        site.start_agents()?;
+        site.reaches(&host, "Assigned/Ready", SECS).await?;
+        until("nobody to be late", SECS, async || Ok(site.metric(late)?.is_none().then_some(()))).await
+    })
+    .await
+}
