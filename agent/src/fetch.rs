@@ -93,7 +93,7 @@ mod tests {
             (1, "keee", "K---"),
             (1, "nek", "I-K"),
             (2, "knk", "K-K"),
-            // C71: only the second NotFound in a row counts, at t=80.
+            // Only the second NotFound in a row counts, at t=80.
             (2, "knknenenn", "K-K-----I"),
             (3, "nnnn", "--II"),
         ] {

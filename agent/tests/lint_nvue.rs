@@ -61,6 +61,8 @@ fn files_that_do_not_load_or_repeat_a_key_are_faults() {
         let found = faults(text);
         assert!(found.first().is_some_and(|found| found.starts_with(fault)), "{text}: {found:?}");
     }
+    let nothing = fs::read_to_string(repository().join("tests/fixtures/cases/replace-null-value.yaml")).unwrap();
+    assert!(faults(&nothing)[0].contains("/route-import/from-vrf/list: is null"), "{:?}", faults(&nothing));
 }
 
 #[test]

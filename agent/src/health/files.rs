@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn c89_a_comment_is_no_setting() {
+    fn a_comment_is_no_setting() {
         for (text, alert) in [
             (Ok("bgpd=no\n"), Some("says bgpd=no")),
             (Ok("# bgpd=no was the default\nbgpd=yes\n"), None),

@@ -131,12 +131,12 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn c40_hbn_runs_only_with_its_own_container() {
+    fn hbn_runs_only_with_its_own_container() {
         for (name, there) in [
-            ("cases/C40c-crictl-restarting.json", false),
-            ("cases/C40d-crictl-two-attempts.json", true),
-            ("cases/C40e-crictl-none.json", false),
-            ("cases/C40b-supervisorctl-refused.txt", false),
+            ("cases/crictl-restarting.json", false),
+            ("cases/crictl-two-attempts.json", true),
+            ("cases/crictl-none.json", false),
+            ("cases/supervisorctl-refused.txt", false),
         ] {
             let mut findings = Findings::default();
             judge_container(&said(0, &fixture(name)), "doca-hbn", &mut findings);
@@ -145,17 +145,17 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn c40_services_are_judged_by_what_is_listed() {
+    fn services_are_judged_by_what_is_listed() {
         let wanted: Vec<String> = ["frr", "nl2doca", "rsyslog", "nobody"].map(String::from).to_vec();
         let mut findings = Findings::default();
-        judge_services(&said(3, &fixture("cases/C40a-supervisorctl-status.txt")), &wanted, &mut findings);
+        judge_services(&said(3, &fixture("cases/supervisorctl-status.txt")), &wanted, &mut findings);
         let service = |name| ("ServiceRunning", Some(name));
         assert_eq!(alerts(&findings), [service("frr"), service("nl2doca"), service("nobody")]);
         assert!(findings.alerts().any(|(.., message)| message == "Service nobody is not RUNNING, but UNKNOWN"));
         let mut findings = Findings::default();
         judge_services(&said(3, &fixture("commands/supervisorctl_status.txt")), &wanted[..3], &mut findings);
         assert!(findings.is_healthy());
-        for silent in [said(4, &fixture("cases/C40b-supervisorctl-refused.txt")), said(1, "")] {
+        for silent in [said(4, &fixture("cases/supervisorctl-refused.txt")), said(1, "")] {
             let mut findings = Findings::default();
             judge_services(&silent, &wanted, &mut findings);
             assert_eq!(alerts(&findings), [("SupervisorctlStatus", None)]);

@@ -60,15 +60,14 @@ async fn assert_v2_follows(controller: &Controller, dpu: &Dpu, agent: &mut Agent
 #[tokio::test(flavor = "current_thread")]
 async fn a_refusal_leaves_the_former_configuration_whole() {
     for (step, script, reason) in [
-        // C45
         ("replace", "echo \"Error: 'set' operation values must not be 'null'.\" >&2; exit 1", "must not be 'null'"),
-        // C42: an error with exit status 0.
+        // An error with exit status 0.
         (
             "apply",
             "printf 'Invalid config [rev_id: 8]\\n  Config invalid at interface.x: no\\n'; exit 0",
             "interface.x",
         ),
-        // C43, C53a: a question; nobody answers.
+        // A question; nobody answers.
         ("apply", "printf 'Warning: new name\\n\\nAre you sure? [y/N] '; read yes || exit 0", "a question"),
     ] {
         let (controller, dpu, mut agent) = running().await;
@@ -95,7 +94,7 @@ async fn a_first_configuration_that_is_refused_leaves_no_file_and_no_version() {
     let dpu = Dpu::new(&uri);
     dpu.write("on-apply", "echo 'Invalid config [rev_id: 1]'; exit 1");
     dpu.agent().pass().await;
-    // C77: an error means no versions, the error's text, and an unhealthy DPU.
+    // An error means no versions, the error's text, and an unhealthy DPU.
     let told = controller.told();
     assert_eq!((told.network_config_version, told.instance_network_config_version), (None, None));
     assert!(told.network_config_error.is_some());
@@ -109,10 +108,10 @@ async fn a_first_configuration_that_is_refused_leaves_no_file_and_no_version() {
 async fn an_apply_of_unknown_outcome_claims_nothing_and_looks_first() {
     let gone = "Error: Could not connect to nvued.\\nTo start nvued, use\\n";
     for (case, script, applied) in [
-        // C44: NVUE's daemon goes away, before or after the change took effect.
+        // NVUE's daemon goes away, before or after the change took effect.
         ("gone before", format!("printf 'reloading{gone}'; exit 1"), false),
         ("gone after", format!("put; printf 'reloading{gone}'; exit 1"), true),
-        // C53c: it takes too long.
+        // It takes too long.
         ("slow before", "sleep 60".into(), false),
         ("slow after", "put; sleep 60".into(), true),
         ("silent", "exit 0".into(), false),
@@ -155,7 +154,7 @@ async fn an_apply_that_broke_off_is_done_again_even_if_nvue_sees_nothing_to_do()
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn c46_c50_what_runs_already_is_acknowledged_without_an_apply() {
+async fn what_runs_already_is_acknowledged_without_an_apply() {
     let (controller, dpu, _) = running().await;
     // An agent without any memory, on a DPU that runs what is wanted.
     std::fs::remove_dir_all(dpu.path().join("state")).unwrap();
@@ -167,7 +166,7 @@ async fn c46_c50_what_runs_already_is_acknowledged_without_an_apply() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn c52_secrets_that_nvue_masks_are_applied_once() {
+async fn secrets_that_nvue_masks_are_applied_once() {
     let (controller, dpu, _) = running().await;
     dpu.write("on-diff", "[ -f pending ] && printf -- \"- set:\\n    system: {aaa: {user: {agent: {hashed-password: '*'}}}}\\n\"; exit 0");
     // What is known to run is not applied again for a mask.
@@ -185,7 +184,7 @@ async fn c52_secrets_that_nvue_masks_are_applied_once() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn c53_a_revision_of_a_stranger_is_detached_first() {
+async fn a_revision_of_a_stranger_is_detached_first() {
     let (controller, dpu, mut agent) = running().await;
     dpu.write("pending", "- set: {system: {hostname: stranger}}\n");
     controller.says(second());
@@ -263,7 +262,7 @@ async fn a_dhcp_server_that_is_to_stop_goes_on_while_nvue_refuses_the_change() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn c75_other_content_under_the_same_version_is_applied() {
+async fn other_content_under_the_same_version_is_applied() {
     let (controller, dpu, mut agent) = running().await;
     let mut changed = second();
     changed.managed_host_config_version = "V1-T1".into();

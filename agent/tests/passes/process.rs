@@ -44,7 +44,7 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn c78_sighup_hurries_and_sigterm_ends_well() {
+async fn sighup_hurries_and_sigterm_ends_well() {
     let (controller, uri) = Controller::start().await;
     controller.says(admin(1, 11));
     let dpu = Dpu::new(&uri);

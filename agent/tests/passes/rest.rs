@@ -218,12 +218,10 @@ impl Site {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn c47_a_revision_is_applied_when_it_says_so() {
+async fn a_revision_is_applied_when_it_says_so() {
     let site = Site::new().await;
-    let sequence = fs::read_to_string(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../tests/fixtures/cases/C47-revision-poll-sequence.json"
-    ));
+    let sequence =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/cases/revision-poll-sequence.json"));
     let sequence: Vec<Value> = serde_json::from_str(&sequence.unwrap()).unwrap();
     let looks = sequence.iter().map(|it| (it["http"].as_u64().unwrap().try_into().unwrap(), it["body"].clone()));
     site.nvue.state().looks = looks.collect();
@@ -238,7 +236,7 @@ async fn c47_a_revision_is_applied_when_it_says_so() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn c50_what_runs_already_is_dropped_and_acknowledged() {
+async fn what_runs_already_is_dropped_and_acknowledged() {
     let site = Site::new().await;
     site.agent().pass().await;
     let orders =

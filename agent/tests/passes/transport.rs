@@ -122,7 +122,7 @@ async fn both_sides_know_each_other_by_certificate() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn c119_a_certificate_that_is_over_is_shown_as_such() {
+async fn a_certificate_that_is_over_is_shown_as_such() {
     let site = Authority::new();
     let controller = Controller::default();
     let (address, _serving) = controller.listen("127.0.0.1:0", Some(site.server("localhost"))).await;
@@ -139,7 +139,7 @@ async fn c119_a_certificate_that_is_over_is_shown_as_such() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn c120_c121_new_certificates_are_taken_up_and_half_written_ones_are_not() {
+async fn new_certificates_are_taken_up_and_half_written_ones_are_not() {
     let site = Authority::new();
     let controller = Controller::default();
     controller.says(admin(1, 11));
@@ -221,7 +221,7 @@ async fn proxy(to: SocketAddr, open: &'static AtomicBool) -> SocketAddr {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn c118_a_path_that_is_cut_heals_without_a_restart() {
+async fn a_path_that_is_cut_heals_without_a_restart() {
     static OPEN: AtomicBool = AtomicBool::new(true);
     let controller = Controller::default();
     controller.says(admin(1, 11));
@@ -275,7 +275,7 @@ fn large(version: u64, mib: usize) -> ManagedHostNetworkConfigResponse {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn c123_an_answer_of_five_mib_is_taken_and_one_over_the_limit_is_not() {
+async fn an_answer_of_five_mib_is_taken_and_one_over_the_limit_is_not() {
     let (controller, uri) = Controller::start().await;
     controller.says(large(1, 5));
     let dpu = Dpu::new(&uri);
@@ -292,7 +292,7 @@ async fn c123_an_answer_of_five_mib_is_taken_and_one_over_the_limit_is_not() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn c72_numbers_that_are_not_known_are_no_zeros() {
+async fn numbers_that_are_not_known_are_no_zeros() {
     type Change = fn(&mut ManagedHostNetworkConfigResponse);
     let (controller, uri) = Controller::start().await;
     controller.says(admin(1, 11));

@@ -3,8 +3,8 @@ use agent::parse::{ApplyAnswer, Diff, apply_answer, diff, is_applied};
 use super::case;
 
 #[test]
-fn c42_an_error_is_one_whatever_the_exit_status() {
-    let answer = apply_answer(&case("C42-apply-zero-exit-error.txt"));
+fn an_error_is_one_whatever_the_exit_status() {
+    let answer = apply_answer(&case("apply-zero-exit-error.txt"));
     let ApplyAnswer::Refused(reason) = answer else { panic!("{answer:?}") };
     assert_eq!(
         reason,
@@ -13,8 +13,8 @@ fn c42_an_error_is_one_whatever_the_exit_status() {
 }
 
 #[test]
-fn c43_only_two_words_mean_applied() {
-    let text = case("C43-apply-success-words.txt");
+fn only_two_words_mean_applied() {
+    let text = case("apply-success-words.txt");
     let answers: Vec<_> = text.split("---\n").map(apply_answer).collect();
     let id = || "7".into();
     assert_eq!(answers[..3], [ApplyAnswer::Applied(id()), ApplyAnswer::Applied(id()), ApplyAnswer::Applied(id())]);
@@ -23,14 +23,14 @@ fn c43_only_two_words_mean_applied() {
 }
 
 #[test]
-fn c44_a_daemon_that_goes_away_is_no_refusal() {
-    let answer = apply_answer(&case("C44-apply-dies-midway.txt"));
+fn a_daemon_that_goes_away_is_no_refusal() {
+    let answer = apply_answer(&case("apply-dies-midway.txt"));
     assert!(matches!(answer, ApplyAnswer::DaemonGone(_)), "{answer:?}");
 }
 
 #[test]
-fn c45_a_refused_replace_says_why() {
-    let answer = apply_answer(&case("C45-replace-null-value.stderr.txt"));
+fn a_refused_replace_says_why() {
+    let answer = apply_answer(&case("replace-null-value.stderr.txt"));
     assert_eq!(answer, ApplyAnswer::Refused("Error: 'set' operation values must not be 'null'.".into()));
 }
 
@@ -60,16 +60,16 @@ fn other_words_are_told_apart() {
 }
 
 #[test]
-fn c47_only_the_last_state_of_the_sequence_is_applied() {
-    let sequence: Vec<serde_json::Value> = serde_json::from_str(&case("C47-revision-poll-sequence.json")).unwrap();
+fn only_the_last_state_of_the_sequence_is_applied() {
+    let sequence: Vec<serde_json::Value> = serde_json::from_str(&case("revision-poll-sequence.json")).unwrap();
     let applied: Vec<bool> =
         sequence.iter().map(|step| step["body"]["state"].as_str().is_some_and(is_applied)).collect();
     assert_eq!(applied, [false, false, false, false, true]);
 }
 
 #[test]
-fn c52_masked_secrets_alone_are_no_change_but_hide_none() {
-    let masked = case("C52-diff-never-empty.txt");
+fn masked_secrets_alone_are_no_change_but_hide_none() {
+    let masked = case("diff-never-empty.txt");
     assert_eq!(diff(&masked), Ok(Diff::MaskedOnly));
     assert_eq!(diff(&format!("{masked}          hostname: dpu-9\n")), Ok(Diff::Changes));
     assert_eq!(diff(""), Ok(Diff::Empty));

@@ -14,22 +14,22 @@ fn outline(summary: &BgpSummary) -> Vec<(&str, &Family, Vec<&str>)> {
 }
 
 #[test]
-fn c17_an_absent_family_is_absent() {
-    let summary = read("C17-no-evpn-section.json");
+fn an_absent_family_is_absent() {
+    let summary = read("no-evpn-section.json");
     assert_eq!(outline(&summary), [("default", &Family::Ipv4Unicast, vec!["p0_if", "p1_if"])]);
     assert_eq!(summary.default_vrf(&Family::L2VpnEvpn), None);
 }
 
 #[test]
-fn c18_an_empty_object_is_an_empty_summary() {
-    for name in ["C18a-empty-object.json", "C18b-empty-wildcard.json"] {
+fn an_empty_object_is_an_empty_summary() {
+    for name in ["empty-object.json", "empty-wildcard.json"] {
         assert_eq!(read(name), BgpSummary::default(), "{name}");
     }
 }
 
 #[test]
-fn c19_old_and_new_fields_are_read() {
-    for (name, received) in [("C19a-old-field-set.json", 7), ("C19b-new-field-set.json", 1)] {
+fn old_and_new_fields_are_read() {
+    for (name, received) in [("old-field-set.json", 7), ("new-field-set.json", 1)] {
         let summary = read(name);
         assert_eq!(summary.tables[0].peers[0].received, Some(received), "{name}");
         assert!(summary.tables[0].peers[0].state.is_established(), "{name}");
@@ -37,8 +37,8 @@ fn c19_old_and_new_fields_are_read() {
 }
 
 #[test]
-fn c20_as_numbers_may_be_numbers_or_texts() {
-    let table = read("C20-asn-types.json").tables.remove(0);
+fn as_numbers_may_be_numbers_or_texts() {
+    let table = read("asn-types.json").tables.remove(0);
     assert_eq!(table.local_as, Some(4_200_000_001));
     let mut seen: Vec<_> = table.peers.iter().filter_map(|peer| peer.remote_as).collect();
     seen.sort_unstable();
@@ -46,24 +46,24 @@ fn c20_as_numbers_may_be_numbers_or_texts() {
 }
 
 #[test]
-fn c21_only_the_bare_word_is_established() {
-    let states: Vec<_> = read("C21-state-strings.json").tables.remove(0).peers.into_iter().map(|it| it.state).collect();
+fn only_the_bare_word_is_established() {
+    let states: Vec<_> = read("state-strings.json").tables.remove(0).peers.into_iter().map(|it| it.state).collect();
     let down = |state: &str| PeerState::Down(state.into());
     assert_eq!(states, [down("Idle (Admin)"), down("Idle (PfxCt)"), down("Active")]);
-    let text = case("C21-state-strings.json").replace("Idle (Admin)", "Established (Policy)");
+    let text = case("state-strings.json").replace("Idle (Admin)", "Established (Policy)");
     assert_eq!(bgp_json(&text).unwrap().tables[0].peers[0].state, down("Established (Policy)"));
 }
 
 #[test]
-fn c23_a_session_belongs_to_its_vrf() {
-    let summary = read("C23-vrf-all-default-empty.json");
+fn a_session_belongs_to_its_vrf() {
+    let summary = read("vrf-all-default-empty.json");
     assert_eq!(outline(&summary), [("vrf_blue", &Family::Ipv4Unicast, vec!["p0_if"])]);
     assert_eq!(summary.default_vrf(&Family::Ipv4Unicast), None);
 }
 
 #[test]
-fn c24_text_before_the_json_is_a_note() {
-    let summary = read("C24-noise-before-json.txt");
+fn text_before_the_json_is_a_note() {
+    let summary = read("noise-before-json.txt");
     assert_eq!(summary.notes, ["text before the JSON: :"]);
     assert_eq!(summary.tables.len(), 2);
     let fault = bgp_json("vtysh: not today").unwrap_err();
@@ -71,9 +71,9 @@ fn c24_text_before_the_json_is_a_note() {
 }
 
 #[test]
-fn c25_a_cut_answer_is_a_fault_with_its_place_and_a_short_excerpt() {
-    let fault = bgp_json(&case("C25-truncated.json")).unwrap_err();
-    let lines = case("C25-truncated.json").lines().count();
+fn a_cut_answer_is_a_fault_with_its_place_and_a_short_excerpt() {
+    let fault = bgp_json(&case("truncated.json")).unwrap_err();
+    let lines = case("truncated.json").lines().count();
     assert_eq!(fault.line, lines);
     assert!(fault.to_string().len() <= 400, "{fault}");
     let long = format!("{{\"ipv4Unicast\": {{\"peers\": {{\"{}", "ü".repeat(4000));
@@ -81,23 +81,23 @@ fn c25_a_cut_answer_is_a_fault_with_its_place_and_a_short_excerpt() {
 }
 
 #[test]
-fn c26_objects_in_a_row_are_all_read() {
-    let summary = read("C26-concatenated-objects.txt");
+fn objects_in_a_row_are_all_read() {
+    let summary = read("concatenated-objects.txt");
     let v4 = &Family::Ipv4Unicast;
     assert_eq!(outline(&summary), [("default", v4, vec!["p0_if"]), ("vrf_blue", v4, vec!["198.51.100.10"])]);
 }
 
 #[test]
-fn c27_the_mark_of_a_session_counts_more_than_the_sum() {
-    let table = read("C27-dynamic-count-zero.json").tables.remove(0);
+fn the_mark_of_a_session_counts_more_than_the_sum() {
+    let table = read("dynamic-count-zero.json").tables.remove(0);
     assert_eq!(table.dynamic_peers, Some(0));
     let dynamic: Vec<_> = table.peers.iter().filter(|it| it.dynamic).map(|it| it.name.as_str()).collect();
     assert_eq!(dynamic, ["198.51.100.9"]);
 }
 
 #[test]
-fn c29_a_link_local_session_goes_by_its_interface() {
-    let summary = read("C29-linklocal-peer.json");
+fn a_link_local_session_goes_by_its_interface() {
+    let summary = read("linklocal-peer.json");
     assert_eq!(outline(&summary)[0].2, ["p0_if", "p1_if"]);
 }
 

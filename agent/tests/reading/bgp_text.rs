@@ -16,8 +16,8 @@ fn peers(name: &str) -> Vec<BgpPeer> {
 }
 
 #[test]
-fn c01_the_host_name_is_no_part_of_the_name() {
-    let summary = read("C01-hostname-in-neighbor.txt");
+fn the_host_name_is_no_part_of_the_name() {
+    let summary = read("hostname-in-neighbor.txt");
     let seen: Vec<_> = (summary.tables.iter())
         .flat_map(|table| &table.peers)
         .map(|peer| (peer.name.as_str(), peer.hostname.as_deref(), peer.state.clone()))
@@ -36,8 +36,8 @@ fn c01_the_host_name_is_no_part_of_the_name() {
 }
 
 #[test]
-fn c02_an_as_number_of_zero_is_a_number() {
-    let summary = read("C02-both-uplinks-never.txt");
+fn an_as_number_of_zero_is_a_number() {
+    let summary = read("both-uplinks-never.txt");
     assert_eq!(summary.tables.len(), 2);
     for peer in summary.tables.iter().flat_map(|table| &table.peers) {
         assert_eq!((peer.remote_as, &peer.state, peer.uptime_secs), (Some(0), &down("Idle"), None));
@@ -45,8 +45,8 @@ fn c02_an_as_number_of_zero_is_a_number() {
 }
 
 #[test]
-fn c03_states_may_hold_a_blank() {
-    let seen: Vec<_> = peers("C03-idle-with-reason.txt")
+fn states_may_hold_a_blank() {
+    let seen: Vec<_> = peers("idle-with-reason.txt")
         .into_iter()
         .map(|peer| (peer.name, peer.state, peer.received, peer.sent, peer.description))
         .collect();
@@ -61,8 +61,8 @@ fn c03_states_may_hold_a_blank() {
 }
 
 #[test]
-fn c05_up_without_the_family_is_a_state_of_its_own() {
-    for name in ["C05a-noneg-modern.txt", "C05b-noneg-frr7.txt"] {
+fn up_without_the_family_is_a_state_of_its_own() {
+    for name in ["noneg-modern.txt", "noneg-frr7.txt"] {
         let peers = peers(name);
         assert_eq!(peers[0].state, PeerState::NotNegotiated, "{name}");
         assert_eq!((&peers[1].state, peers[1].received), (&PeerState::Established, Some(2)), "{name}");
@@ -70,11 +70,11 @@ fn c05_up_without_the_family_is_a_state_of_its_own() {
 }
 
 #[test]
-fn c06_columns_are_found_by_their_header() {
+fn columns_are_found_by_their_header() {
     for (name, own, second) in [
-        ("C06a-columns-frr7.0.txt", [None, None], "Active"),
-        ("C06b-columns-pfxsnt-no-desc.txt", [None, None], "Active"),
-        ("C06c-columns-wide.txt", [Some(64500), Some(64511)], "Connect"),
+        ("columns-frr7.0.txt", [None, None], "Active"),
+        ("columns-pfxsnt-no-desc.txt", [None, None], "Active"),
+        ("columns-wide.txt", [Some(64500), Some(64511)], "Connect"),
     ] {
         let peers = peers(name);
         assert_eq!(peers.len(), 2, "{name}");
@@ -86,8 +86,8 @@ fn c06_columns_are_found_by_their_header() {
 }
 
 #[test]
-fn c07_a_description_is_free_text() {
-    let seen: Vec<_> = peers("C07-desc-column.txt").into_iter().map(|peer| (peer.state, peer.description)).collect();
+fn a_description_is_free_text() {
+    let seen: Vec<_> = peers("desc-column.txt").into_iter().map(|peer| (peer.state, peer.description)).collect();
     assert_eq!(
         seen,
         [
@@ -101,28 +101,28 @@ fn c07_a_description_is_free_text() {
 }
 
 #[test]
-fn c09_a_dynamic_neighbor_is_marked_and_its_trailer_is_no_neighbor() {
-    let peers = peers("C09-dynamic-neighbor.txt");
+fn a_dynamic_neighbor_is_marked_and_its_trailer_is_no_neighbor() {
+    let peers = peers("dynamic-neighbor.txt");
     let seen: Vec<_> = peers.iter().map(|peer| (peer.name.as_str(), peer.dynamic)).collect();
     assert_eq!(seen, [("p0_if", false), ("p1_if", false), ("198.51.100.9", true)]);
 }
 
 #[test]
-fn c10_every_form_of_the_time_is_read() {
-    let seen: Vec<_> = peers("C10-uptime-forms.txt").into_iter().map(|peer| peer.uptime_secs).collect();
+fn every_form_of_the_time_is_read() {
+    let seen: Vec<_> = peers("uptime-forms.txt").into_iter().map(|peer| peer.uptime_secs).collect();
     assert_eq!(seen, [None, Some(86_399), Some(600_900), Some(1_483_200), Some((365 + 84 + 3) * 86_400)]);
-    let text = case("C10-uptime-forms.txt").replace("6d22h55m", "sometime");
+    let text = case("uptime-forms.txt").replace("6d22h55m", "sometime");
     let peer = bgp_text(&text).unwrap().tables.remove(0).peers.remove(2);
     assert_eq!((peer.uptime_secs, peer.uptime.as_str()), (None, "sometime"));
 }
 
 #[test]
-fn c11_no_table_is_an_empty_summary_that_says_why() {
+fn no_table_is_an_empty_summary_that_says_why() {
     for (text, note) in [
-        (case("C11a-no-instance.txt"), Some("% BGP instance not found")),
-        (case("C11b-no-neighbors-new.txt"), Some("% No BGP neighbors found in VRF default")),
-        (case("C11c-no-neighbors-old.txt"), Some("% No BGP neighbors found")),
-        (case("C11d-no-neighbor-configured.txt"), Some("No IPv4 Unicast neighbor is configured")),
+        (case("no-instance.txt"), Some("% BGP instance not found")),
+        (case("no-neighbors-new.txt"), Some("% No BGP neighbors found in VRF default")),
+        (case("no-neighbors-old.txt"), Some("% No BGP neighbors found")),
+        (case("no-neighbor-configured.txt"), Some("No IPv4 Unicast neighbor is configured")),
         (String::new(), None),
     ] {
         let summary = bgp_text(&text).unwrap();
@@ -132,8 +132,8 @@ fn c11_no_table_is_an_empty_summary_that_says_why() {
 }
 
 #[test]
-fn c12_the_vrf_is_found_in_each_of_its_three_places() {
-    for name in ["C12a-vrf-all-instance-lines.txt", "C12b-vrf-all-parenthesised.txt", "C12c-vrf-all-inline.txt"] {
+fn the_vrf_is_found_in_each_of_its_three_places() {
+    for name in ["vrf-all-instance-lines.txt", "vrf-all-parenthesised.txt", "vrf-all-inline.txt"] {
         let summary = read(name);
         let seen: Vec<_> = (summary.tables.iter())
             .map(|table| (table.vrf.as_str(), &table.family, table.peers[0].name.as_str(), &table.peers[0].state))
@@ -148,23 +148,23 @@ fn c12_the_vrf_is_found_in_each_of_its_three_places() {
 }
 
 #[test]
-fn c13_lines_before_the_table_are_skipped() {
-    let peers = peers("C13-preamble-lines.txt");
+fn lines_before_the_table_are_skipped() {
+    let peers = peers("preamble-lines.txt");
     assert_eq!(peers.len(), 2);
     assert_eq!(peers[1].state, down("OpenSent"));
 }
 
 #[test]
-fn c15_as_numbers_with_a_dot_may_touch_the_version() {
-    let summary = read("C15-asdot.txt");
+fn as_numbers_with_a_dot_may_touch_the_version() {
+    let summary = read("asdot.txt");
     assert_eq!(summary.tables[0].local_as, Some(4_200_000_001));
     let seen: Vec<_> = summary.tables[0].peers.iter().map(|peer| peer.remote_as).collect();
     assert_eq!(seen, [Some(4_199_999_997), Some(65_546)]);
 }
 
 #[test]
-fn c16_failed_sessions_are_another_table() {
-    let summary = read("C16-summary-failed.txt");
+fn failed_sessions_are_another_table() {
+    let summary = read("summary-failed.txt");
     assert!(summary.tables.is_empty());
     let seen: Vec<_> = (summary.failed.iter())
         .map(|it| (it.name.as_str(), it.established_count, it.dropped_count, it.reset.as_str(), it.reason.as_str()))
@@ -193,7 +193,7 @@ fn a_long_name_may_stand_on_a_line_of_its_own() {
 
 #[test]
 fn what_does_not_fit_is_a_fault_with_its_place() {
-    let good = case("C06b-columns-pfxsnt-no-desc.txt");
+    let good = case("columns-pfxsnt-no-desc.txt");
     for (text, line, expected) in [
         (good.replace("00:00:00", "x"), 0, ""),
         (good.replace("PfxSnt", "Weight"), 9, "the columns of a BGP summary"),

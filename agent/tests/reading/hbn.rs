@@ -3,8 +3,8 @@ use agent::parse::{containers, df, fdb, image_tag, links, privilege_level, runni
 use super::{case, fixture};
 
 #[test]
-fn c40_services_are_read_and_a_silent_supervisor_is_a_fault() {
-    let programs = supervisorctl(&case("C40a-supervisorctl-status.txt")).unwrap();
+fn services_are_read_and_a_silent_supervisor_is_a_fault() {
+    let programs = supervisorctl(&case("supervisorctl-status.txt")).unwrap();
     let state = |name: &str| programs.iter().find(|it| it.name == name).map(|it| it.state.as_str());
     for (name, wanted) in [
         ("frr", Some("BACKOFF")),
@@ -17,18 +17,18 @@ fn c40_services_are_read_and_a_silent_supervisor_is_a_fault() {
     ] {
         assert_eq!(state(name), wanted, "{name}");
     }
-    let fault = supervisorctl(&case("C40b-supervisorctl-refused.txt")).unwrap_err();
+    let fault = supervisorctl(&case("supervisorctl-refused.txt")).unwrap_err();
     assert_eq!(fault.found, "unix:///var/run/supervisor.sock refused connection");
     assert!(supervisorctl("").is_err());
     assert_eq!(supervisorctl(&fixture("commands/supervisorctl_status.txt")).unwrap().len(), 13);
 }
 
 #[test]
-fn c40_the_container_of_hbn_is_the_running_attempt() {
+fn the_container_of_hbn_is_the_running_attempt() {
     for (name, wanted) in [
-        ("cases/C40c-crictl-restarting.json", None),
-        ("cases/C40d-crictl-two-attempts.json", Some("3333")),
-        ("cases/C40e-crictl-none.json", None),
+        ("cases/crictl-restarting.json", None),
+        ("cases/crictl-two-attempts.json", Some("3333")),
+        ("cases/crictl-none.json", None),
         ("commands/crictl_ps_doca_hbn.json", Some("f11d")),
         ("commands/crictl_ps_all.json", Some("2612")),
     ] {

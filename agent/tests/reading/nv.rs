@@ -21,12 +21,12 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn c31_four_generations_of_one_table_say_the_same() {
+fn four_generations_of_one_table_say_the_same() {
     for (name, uptime, second) in [
-        ("C31a-nv-bgp-uptime-with-days.txt", 104_906, ("p1_if", "connect")),
-        ("C31b-nv-bgp-uptime-milliseconds.txt", 1987, ("p1_if", "established")),
-        ("C31c-nv-bgp-uptime-clock.txt", 13_867, ("p1_if", "established")),
-        ("C31d-nv-bgp-hostname-column.txt", 7519, ("192.0.2.67", "established")),
+        ("nv-bgp-uptime-with-days.txt", 104_906, ("p1_if", "connect")),
+        ("nv-bgp-uptime-milliseconds.txt", 1987, ("p1_if", "established")),
+        ("nv-bgp-uptime-clock.txt", 13_867, ("p1_if", "established")),
+        ("nv-bgp-hostname-column.txt", 7519, ("192.0.2.67", "established")),
     ] {
         let neighbors = nv_bgp(&case(name)).unwrap_or_else(|fault| panic!("{name}: {fault}"));
         assert_eq!(neighbors.len(), 2, "{name}");
@@ -36,47 +36,44 @@ fn c31_four_generations_of_one_table_say_the_same() {
         assert_eq!((neighbors[1].name.as_str(), neighbors[1].state.as_str()), second, "{name}");
         assert_eq!(first.families[0].name, "ipv4-unicast", "{name}");
     }
-    let neighbors = nv_bgp(&case("C31a-nv-bgp-uptime-with-days.txt")).unwrap();
+    let neighbors = nv_bgp(&case("nv-bgp-uptime-with-days.txt")).unwrap();
     let families: Vec<_> = neighbors[0].families.iter().map(|it| (it.name.as_str(), it.sent, it.received)).collect();
     assert_eq!(families, [("ipv4-unicast", Some(7), Some(3)), ("l2vpn-evpn", Some(54), Some(27))]);
     assert_eq!(neighbors[1].uptime_secs, None);
 }
 
 #[test]
-fn c32_columns_are_where_the_rulers_are() {
+fn columns_are_where_the_rulers_are() {
+    assert_eq!(values("nv-show-operational-applied.txt", "build"), pairs(&[("operational", "Cumulus Linux 5.4.0")]));
+    assert_eq!(values("nv-show-operational-applied.txt", "reboot"), []);
     assert_eq!(
-        values("C32a-nv-show-operational-applied.txt", "build"),
-        pairs(&[("operational", "Cumulus Linux 5.4.0")])
-    );
-    assert_eq!(values("C32a-nv-show-operational-applied.txt", "reboot"), []);
-    assert_eq!(
-        values("C32b-nv-show-operational-applied-pending.txt", "hostname"),
+        values("nv-show-operational-applied-pending.txt", "hostname"),
         pairs(&[("operational", "dpu-7"), ("applied", "dpu-7"), ("pending", "dpu-9")])
     );
-    assert_eq!(values("C32b-nv-show-operational-applied-pending.txt", "location"), pairs(&[("pending", "row 4")]));
+    assert_eq!(values("nv-show-operational-applied-pending.txt", "location"), pairs(&[("pending", "row 4")]));
     assert_eq!(
-        values("C32c-nv-show-applied-pending.txt", "route-advertise/default-gateway"),
+        values("nv-show-applied-pending.txt", "route-advertise/default-gateway"),
         pairs(&[("applied", "off"), ("pending", "on")])
     );
-    assert!(properties("C32c-nv-show-applied-pending.txt").iter().any(|(path, _)| path == "evi/[101]"));
-    let described = values("C32d-nv-show-description-column.txt", "enable");
+    assert!(properties("nv-show-applied-pending.txt").iter().any(|(path, _)| path == "evi/[101]"));
+    let described = values("nv-show-description-column.txt", "enable");
     assert_eq!(described[2].1, "Switch this feature 'on' or 'off'.  It stays 'off' unless you set it.");
-    assert!(values("C32d-nv-show-description-column.txt", "policy-update-timer")[1].1.ends_with("..."));
-    assert_eq!(values("C32e-nv-show-applied-only.txt", "enable"), pairs(&[("applied", "on")]));
+    assert!(values("nv-show-description-column.txt", "policy-update-timer")[1].1.ends_with("..."));
+    assert_eq!(values("nv-show-applied-only.txt", "enable"), pairs(&[("applied", "on")]));
     assert_eq!(
-        properties("C32f-nv-show-single-leaf.txt"),
+        properties("nv-show-single-leaf.txt"),
         [(String::new(), pairs(&[("operational", "up"), ("applied", "up")]))]
     );
     assert_eq!(
-        values("C32g-nv-show-wide-value.txt", "oper-status-last-change"),
+        values("nv-show-wide-value.txt", "oper-status-last-change"),
         pairs(&[("operational", "2031/02/09 11:48:03.915")])
     );
-    assert_eq!(values("C32g-nv-show-wide-value.txt", "mtu"), pairs(&[("operational", "9216"), ("applied", "9216")]));
+    assert_eq!(values("nv-show-wide-value.txt", "mtu"), pairs(&[("operational", "9216"), ("applied", "9216")]));
 }
 
 #[test]
-fn c33_nesting_is_by_indentation_and_brackets_repeat() {
-    let name = "C33-nv-show-interface-nested.txt";
+fn nesting_is_by_indentation_and_brackets_repeat() {
+    let name = "nv-show-interface-nested.txt";
     assert_eq!(values(name, "link/oper-status"), pairs(&[("operational", "down")]));
     assert_eq!(values(name, "link/state"), pairs(&[("operational", "down"), ("applied", "up")]));
     assert_eq!(values(name, "link/oper-status-last-change"), pairs(&[("operational", "Never")]));
@@ -91,8 +88,8 @@ fn c33_nesting_is_by_indentation_and_brackets_repeat() {
 }
 
 #[test]
-fn c34_titled_tables_stand_under_an_empty_one() {
-    let tables = nv_tables(&case("C34-nv-show-titled-subtable.txt")).unwrap();
+fn titled_tables_stand_under_an_empty_one() {
+    let tables = nv_tables(&case("nv-show-titled-subtable.txt")).unwrap();
     let seen: Vec<_> = tables.iter().map(|it| (it.title.as_deref(), it.rows.len(), it.columns.len())).collect();
     assert_eq!(seen, [(None, 0, 4), (Some("dynamic"), 2, 5), (Some("permanent"), 1, 6)]);
     let column = tables[1].column("lladdr").unwrap();
@@ -102,16 +99,16 @@ fn c34_titled_tables_stand_under_an_empty_one() {
 }
 
 #[test]
-fn c35_how_a_link_works_counts_more_than_how_it_is_configured() {
-    for (name, state) in [("C35a-link-state-map.json", "up"), ("C35b-link-oper-status.json", "down")] {
+fn how_a_link_works_counts_more_than_how_it_is_configured() {
+    for (name, state) in [("link-state-map.json", "up"), ("link-oper-status.json", "down")] {
         let links = link_states(&case(name)).unwrap();
         assert_eq!((links[0].name.as_str(), links[0].state.as_deref()), ("p0_if", Some(state)), "{name}");
     }
 }
 
 #[test]
-fn c36_three_ways_to_have_nothing_are_told_apart() {
-    let texts = ["C36a-nv-item-missing.txt", "C36b-nv-not-running.txt", "C36c-nv-empty-object.json"].map(case);
+fn three_ways_to_have_nothing_are_told_apart() {
+    let texts = ["nv-item-missing.txt", "nv-not-running.txt", "nv-empty-object.json"].map(case);
     assert_eq!(nv_answer(&texts[0]), NvAnswer::Missing);
     assert_eq!(nv_answer(texts[0].trim_end().trim_end_matches('.')), NvAnswer::Missing);
     assert_eq!(nv_answer(&texts[1]), NvAnswer::Unreachable("Could not connect to nvued.".into()));
@@ -120,13 +117,13 @@ fn c36_three_ways_to_have_nothing_are_told_apart() {
 }
 
 #[test]
-fn c37_revisions_are_numbers_in_order() {
-    let table = nv_revisions(&case("C37a-nv-config-revision.txt")).unwrap();
+fn revisions_are_numbers_in_order() {
+    let table = nv_revisions(&case("nv-config-revision.txt")).unwrap();
     let newest = table.iter().rfind(|revision| revision.is_applied()).unwrap();
     assert_eq!((newest.id, newest.applied_at.as_deref()), (2, Some("2031-03-12 14:20:55")));
     assert_eq!((table[2].state.as_str(), table[2].message.as_deref()), ("invalid", None));
     assert_eq!((table[3].id, table[3].state.as_str(), table[3].applied_at.as_deref()), (4, "pending", None));
-    let json = nv_revisions(&case("C37b-nv-config-revision.json")).unwrap();
+    let json = nv_revisions(&case("nv-config-revision.json")).unwrap();
     let seen: Vec<_> = json.iter().map(|it| (it.id, it.state.as_str())).collect();
     assert_eq!(seen, [(1, "applied_and_saved"), (4, "confirm")]);
     let many = nv_revisions(r#"{"10": {"state": "pending"}, "9": {"state": "applied"}}"#).unwrap();
@@ -134,8 +131,8 @@ fn c37_revisions_are_numbers_in_order() {
 }
 
 #[test]
-fn c38_the_header_takes_no_part_in_the_configuration() {
-    let text = case("C38-nv-config-show.yaml");
+fn the_header_takes_no_part_in_the_configuration() {
+    let text = case("nv-config-show.yaml");
     for text in [text.clone(), text.replacen("- header:", "header:", 1)] {
         let document = nv_document(&text).unwrap();
         assert_eq!((document.version.as_deref(), document.revision.as_deref()), (Some("HBN 3.2.0"), Some("1.0")));
@@ -148,11 +145,11 @@ fn c38_the_header_takes_no_part_in_the_configuration() {
 }
 
 #[test]
-fn c39_the_release_stands_in_several_places_or_nowhere() {
+fn the_release_stands_in_several_places_or_nowhere() {
     for (name, wanted) in [
-        ("C39a-system-hbn.json", SystemVersion::Hbn("3.2.0".into())),
-        ("C39b-system-cumulus.json", SystemVersion::Other("Cumulus Linux 5.4.0".into())),
-        ("C39c-system-no-build.json", SystemVersion::Other("Cumulus Linux 5.16.0".into())),
+        ("system-hbn.json", SystemVersion::Hbn("3.2.0".into())),
+        ("system-cumulus.json", SystemVersion::Other("Cumulus Linux 5.4.0".into())),
+        ("system-no-build.json", SystemVersion::Other("Cumulus Linux 5.16.0".into())),
     ] {
         assert_eq!(system_version(&case(name)).unwrap(), wanted, "{name}");
     }
@@ -160,8 +157,8 @@ fn c39_the_release_stands_in_several_places_or_nowhere() {
 }
 
 #[test]
-fn c41_the_keys_of_the_mac_table_mean_nothing() {
-    let mut entries = mac_table(&case("C41-mac-table.json")).unwrap();
+fn the_keys_of_the_mac_table_mean_nothing() {
+    let mut entries = mac_table(&case("mac-table.json")).unwrap();
     entries.sort_by_key(|entry| (entry.mac.clone(), entry.vlan));
     let seen: Vec<_> = entries.iter().map(|it| (it.mac.as_str(), it.vlan, it.entry_type.as_deref())).collect();
     assert_eq!(

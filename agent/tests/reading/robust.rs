@@ -8,18 +8,18 @@ use super::{case, fixture};
 /// A text of each shape that parsers know, to be bent.
 fn seeds() -> Vec<String> {
     let cases = [
-        "C03-idle-with-reason.txt",
-        "C12a-vrf-all-instance-lines.txt",
-        "C16-summary-failed.txt",
-        "C19b-new-field-set.json",
-        "C31a-nv-bgp-uptime-with-days.txt",
-        "C33-nv-show-interface-nested.txt",
-        "C34-nv-show-titled-subtable.txt",
-        "C37a-nv-config-revision.txt",
-        "C38-nv-config-show.yaml",
-        "C40a-supervisorctl-status.txt",
-        "C41-mac-table.json",
-        "C43-apply-success-words.txt",
+        "idle-with-reason.txt",
+        "vrf-all-instance-lines.txt",
+        "summary-failed.txt",
+        "new-field-set.json",
+        "nv-bgp-uptime-with-days.txt",
+        "nv-show-interface-nested.txt",
+        "nv-show-titled-subtable.txt",
+        "nv-config-revision.txt",
+        "nv-config-show.yaml",
+        "supervisorctl-status.txt",
+        "mac-table.json",
+        "apply-success-words.txt",
     ];
     cases.iter().map(|name| case(name)).chain([fixture("commands/df_HP.txt")]).collect()
 }

@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn c51_ids_of_both_kinds_go_into_a_path() {
+    fn ids_of_both_kinds_go_into_a_path() {
         assert_eq!(path_of("12"), "/nvue_v1/revision/12");
         assert_eq!(
             path_of("changeset/agent/2031-04-06_20.22.44_T2XP"),

@@ -1,7 +1,5 @@
 //! What DHCP servers are told.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, which end by panicking")]
-
 use std::{fs, path::PathBuf};
 
 use agent::render::{self, Dhcp, DhcpFiles, DhcpServer, DhcpSettings, Environment, NetworkConfig, Templates};

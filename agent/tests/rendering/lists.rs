@@ -1,46 +1,12 @@
-//! Choices of rendering that no pair of response and tree shows; most are deliberate differences from NICo.
+//! Access lists and their rules, as no pair of response and tree shows them.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, which end by panicking")]
-
-use std::{fs, path::Path, sync::LazyLock};
-
-use agent::render::{
-    self, DhcpServer, DhcpSettings, Environment, Expectations, NetworkConfig, RenderedFiles, Templates, TenantPeer,
-};
 use proto::forge::{
-    FlatInterfaceNetworkSecurityGroupConfig, Instance, ManagedHostNetworkConfigResponse, ManagedHostQuarantineState,
+    FlatInterfaceNetworkSecurityGroupConfig, ManagedHostNetworkConfigResponse, ManagedHostQuarantineState,
     NetworkSecurityGroupRuleAttributes, ResolvedNetworkSecurityGroupRule,
 };
 use serde_yaml::Value;
 
-static TEMPLATES: LazyLock<Templates> = LazyLock::new(|| Templates::embedded().unwrap());
-
-fn response(name: &str) -> ManagedHostNetworkConfigResponse {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/nvue").join(format!("{name}.input.json"));
-    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
-}
-
-fn environment() -> Environment {
-    Environment { dhcp: DhcpSettings { server: DhcpServer::None, ..Default::default() }, ..Default::default() }
-}
-
-fn files(response: &ManagedHostNetworkConfigResponse) -> RenderedFiles {
-    let config = NetworkConfig::try_from(response).unwrap_or_else(|error| panic!("{error}"));
-    render::files(&config, &environment(), &TEMPLATES).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn settings(response: &ManagedHostNetworkConfigResponse) -> Value {
-    let document: Value = serde_yaml::from_str(&files(response).nvue).unwrap();
-    document[1]["set"].clone()
-}
-
-fn refusal(response: &ManagedHostNetworkConfigResponse) -> String {
-    NetworkConfig::try_from(response).unwrap_err().to_string()
-}
-
-fn names(value: &Value) -> Vec<&str> {
-    value.as_mapping().map(|map| map.keys().filter_map(Value::as_str).collect()).unwrap_or_default()
-}
+use super::responses::{names, response, settings};
 
 /// Number, action and destination of each rule of a list.
 fn rules(settings: &Value, list: &str) -> Vec<(u32, &'static str, String)> {
@@ -72,17 +38,6 @@ fn group(id: &str, rules: Vec<ResolvedNetworkSecurityGroupRule>) -> Option<FlatI
 }
 
 #[test]
-fn deprecated_types_of_fnn_are_fnn_in_every_respect() {
-    let mut response = response("admin_fnn_primary");
-    response.network_virtualization_type = Some(5);
-    let fnn = files(&response);
-    for number in [3, 4] {
-        response.network_virtualization_type = Some(number);
-        assert_eq!(files(&response), fnn);
-    }
-}
-
-#[test]
 fn a_quarantined_host_on_the_admin_network_of_etv_is_blocked() {
     let mut response = response("admin_etv_primary");
     assert!(settings(&response).get("acl").is_none());
@@ -98,27 +53,6 @@ fn a_quarantined_host_on_the_admin_network_of_etv_is_blocked() {
     assert_eq!(names(&settings["interface"]["pf0hpf_if"]["acl"]), lists);
     assert_eq!(rules(&settings, lists[0]), [(2000, "deny", "0.0.0.0/0".into())]);
     assert_eq!(rules(&settings, lists[3]), [(2000, "deny", "::/0".into())]);
-}
-
-#[test]
-fn the_secondary_dpu_of_an_etv_admin_network_has_nothing_of_the_host() {
-    let mut response = response("admin_etv_primary");
-    response.is_primary_dpu = false;
-    let files = files(&response);
-    assert_eq!(
-        files.expected,
-        Expectations {
-            uplinks: vec!["p0_if".into(), "p1_if".into()],
-            min_links: 2,
-            route_servers: ["192.168.126.5", "192.168.126.11", "192.168.126.12"].map(|ip| ip.parse().unwrap()).into(),
-            ..Expectations::default()
-        }
-    );
-    let settings = settings(&response);
-    assert_eq!(names(&settings["interface"]), ["lo", "p0_if", "p1_if", "pf0dpu1_if"]);
-    let router = &settings["vrf"]["default"]["router"];
-    assert!(router.get("static").is_none());
-    assert_eq!(names(&router["bgp"]["address-family"]["ipv4-unicast"]["network"]), ["192.168.96.36/32"]);
 }
 
 #[test]
@@ -245,16 +179,6 @@ fn a_network_that_is_there_twice_is_one_rule_without_host_bits() {
 }
 
 #[test]
-fn texts_that_yaml_takes_for_something_else_stay_texts() {
-    let mut response = response("nvue_startup_fnn_with_leaks");
-    for password in ["0x1e3", "on", "null", "1e10", "uplink: p0 # spare", "64500:100", "02:00:00:00:00:10", "~", "12"] {
-        response.bgp_leaf_session_password = Some(password.into());
-        let underlay = &settings(&response)["vrf"]["default"]["router"]["bgp"]["peer-group"]["underlay"];
-        assert_eq!(underlay["password"], password);
-    }
-}
-
-#[test]
 fn an_override_expands_by_ports_and_prefixes_of_its_family() {
     let mut response = response("admin_fnn_primary");
     let mut rule = deny(1, "1.0.0.0/8");
@@ -283,150 +207,4 @@ fn icmp_of_ipv6_has_the_name_that_nvue_knows() {
     response.network_security_policy_overrides = vec![rule];
     let list = "p0004_security_policy_override_ipv6_host_egress";
     assert_eq!(settings(&response)["acl"][list]["rule"]["2000"]["match"]["ip"]["protocol"], "icmpv6");
-}
-
-#[test]
-fn ports_are_named_by_the_version_of_hbn() {
-    let config = NetworkConfig::try_from(&response("nvue_startup")).unwrap();
-    for (version, names_ports) in
-        [("2.2.0-doca2.7.0", "pf0vf0_sf"), ("2.3.0-doca2.8.0", "pf0vf0_if"), ("10.0.0-doca3.0.0", "pf0vf0_if")]
-    {
-        let environment = Environment { hbn_version: Some(version.parse().unwrap()), ..environment() };
-        let text = render::files(&config, &environment, &TEMPLATES).unwrap().nvue;
-        assert!(text.contains(&format!("      {names_ports}:\n")), "{version}");
-    }
-}
-
-#[test]
-fn what_health_is_to_expect_follows_the_configuration() {
-    let mut response = response("nvue_startup_fnn_with_leaks");
-    response.min_dpu_functioning_links = Some(1);
-    let peer = |vrf: &str, address: &str| TenantPeer { vrf: vrf.into(), address: address.parse().unwrap() };
-    assert_eq!(
-        files(&response).expected,
-        Expectations {
-            uplinks: vec!["p0_if".into(), "p1_if".into()],
-            min_links: 1,
-            evpn_on_uplinks: false,
-            route_servers: ["172.43.0.1", "172.43.0.2"].map(|ip| ip.parse().unwrap()).into(),
-            tenant_peers: [
-                peer("vpc_1025186", "10.10.10.3"),
-                peer("vpc_1025186", "10.217.5.162"),
-                peer("vpc_1025197", "10.10.10.3"),
-                peer("vpc_1025197", "10.217.5.170"),
-            ]
-            .into(),
-            dhcp_served: false,
-            isolated: false,
-        }
-    );
-    let isolated = render::isolated(&environment(), None, &TEMPLATES).unwrap();
-    assert_eq!(isolated.expected, Expectations { isolated: true, ..Expectations::default() });
-    assert_eq!(isolated.acknowledge, None);
-}
-
-#[test]
-fn of_two_instance_versions_the_older_is_acknowledged() {
-    let mut response = response("docs_example_etv");
-    let acknowledged = |response: &ManagedHostNetworkConfigResponse| {
-        let known = files(response).acknowledge.unwrap();
-        (known.managed_host.to_string(), known.instance_network.map(|version| version.to_string()), known.instance_id)
-    };
-    let id = Some("b4c38910-9319-4bee-ac04-10cabb569a4c".to_owned());
-    let host = "V3-T1733950583707475".to_owned();
-    let own = "V1-T1733950572461281".to_owned();
-    assert_eq!(acknowledged(&response), (host.clone(), Some(own.clone()), id.clone()));
-    for (embedded, expected) in [
-        ("V1-T1733950572461200", "V1-T1733950572461200".to_owned()),
-        ("V2-T1733950572461999", own.clone()),
-        ("nonsense", own.clone()),
-        ("", own.clone()),
-    ] {
-        response.instance = Some(Instance { network_config_version: embedded.into(), ..Default::default() });
-        assert_eq!(acknowledged(&response), (host.clone(), Some(expected), id.clone()));
-    }
-    response.instance_network_config_version = String::new();
-    assert_eq!(acknowledged(&response).1, None);
-}
-
-#[test]
-fn responses_that_would_configure_something_else_are_refused_by_name() {
-    type Change = fn(&mut ManagedHostNetworkConfigResponse);
-    let cases: [(&str, Change, &str); 12] = [
-        ("nvue_startup", |r| r.asn = 0, "asn is missing"),
-        ("nvue_startup", |r| r.tenant_interfaces.clear(), "tenant_interfaces is empty on a tenant network"),
-        (
-            "nvue_startup",
-            |r| r.deny_prefixes[1] = "198.51.100.0/33".into(),
-            "deny_prefixes[1] is \"198.51.100.0/33\", not an IP prefix",
-        ),
-        (
-            "nvue_startup",
-            |r| r.tenant_interfaces[0].virtual_function_id = None,
-            "tenant_interfaces[0].virtual_function_id is missing on a virtual function",
-        ),
-        (
-            "nvue_startup",
-            |r| r.tenant_interfaces[0].function_type = 0,
-            "tenant_interfaces[1].function_type names a function that an earlier interface has already",
-        ),
-        (
-            "nvue_startup",
-            |r| r.tenant_interfaces[1].vlan_id = 0,
-            "tenant_interfaces[1].vlan_id is missing on a bridged port",
-        ),
-        (
-            "nvue_startup",
-            |r| r.network_security_policy_overrides[0].rule.as_mut().unwrap().action = 0,
-            "network_security_policy_overrides[0] (anything).rule.action is 0, which has no meaning",
-        ),
-        (
-            "nvue_startup",
-            |r| r.network_security_policy_overrides[0].rule.as_mut().unwrap().dst_port_end = Some(79),
-            "network_security_policy_overrides[0] (anything).rule.dst_port_start is 80-79, not a range of ports",
-        ),
-        (
-            "nvue_startup",
-            |r| r.network_security_policy_overrides[0].rule.as_mut().unwrap().dst_port_end = Some(65_535),
-            "network_security_policy_overrides expand to 130912 ACL rules, more than 10000",
-        ),
-        (
-            "nvue_startup_fnn_classic",
-            |r| r.tenant_interfaces[0].svi_ip = None,
-            "tenant_interfaces[0].svi_ip is missing on a layer 2 port of an FNN network",
-        ),
-        (
-            "nvue_startup_fnn_classic",
-            |r| {
-                r.routing_profile = None;
-                r.tenant_interfaces[1].vpc_routing_profile = None;
-            },
-            "tenant_interfaces[1].vpc_routing_profile is missing, and the site has no routing_profile either",
-        ),
-        (
-            "nvue_startup",
-            |r| {
-                r.traffic_intercept_config.as_mut().unwrap().bridging.as_mut().unwrap().internal_bridge_routing_prefix =
-                    "10.0.0.0/30".into()
-            },
-            "traffic_intercept_config.bridging.internal_bridge_routing_prefix is `10.0.0.0/30`, which has fewer than three hosts",
-        ),
-    ];
-    for (name, change, expected) in cases {
-        let mut response = response(name);
-        change(&mut response);
-        assert_eq!(refusal(&response), expected);
-    }
-}
-
-#[test]
-fn a_password_is_in_the_file_and_nowhere_else() {
-    let mut response = response("nvue_startup_fnn_with_leaks");
-    response.bgp_leaf_session_password = Some("s3cret: #x".into());
-    let config = NetworkConfig::try_from(&response).unwrap();
-    let files = render::files(&config, &environment(), &TEMPLATES).unwrap();
-    assert!(files.nvue.contains("password: 's3cret: #x'"));
-    assert!(!format!("{config:?}{files:?}").contains("s3cret"));
-    response.bgp_leaf_session_password = Some("s3cret\n".into());
-    assert_eq!(refusal(&response), "bgp_leaf_session_password has a control character");
 }

@@ -1,7 +1,5 @@
 //! Rendered NVUE trees against known pairs of response and tree.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, which end by panicking")]
-
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use agent::render::{self, DhcpServer, DhcpSettings, Environment, NetworkConfig, Templates};

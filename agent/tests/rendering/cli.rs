@@ -1,7 +1,5 @@
 //! `dpu-agent render`: what people and scripts see.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, which end by panicking")]
-
 use std::{
     fs,
     path::{Path, PathBuf},
