@@ -5,4 +5,5 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 cargo build --quiet --package agent --bin dpu-agent --profile agent
-DPU_AGENT="$target/agent/dpu-agent" cargo bench --quiet --package agent --bench footprint
+# What measures need not be fast itself: built like the tests, it takes its libraries from them.
+DPU_AGENT="$target/agent/dpu-agent" cargo bench --quiet --workspace --profile dev --bench footprint
