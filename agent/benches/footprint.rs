@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a bench stops where a test would")]
 
+#[path = "../tests/passes/authority.rs"]
+mod authority;
 #[path = "../tests/passes/controller.rs"]
 mod controller;
 
@@ -14,12 +16,9 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+use authority::Authority;
 use controller::{Controller, admin};
-use rcgen::{CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use tonic::{
-    Code,
-    transport::{Certificate, Identity, ServerTlsConfig},
-};
+use tonic::Code;
 
 const ID: &str = "fm100ds0123456789abcdefghijklmnopqrstuv0123456789abcdefghij";
 const MIB: f64 = 1024.0 * 1024.0;
@@ -69,7 +68,7 @@ async fn measure(program: &Path) -> Vec<Row> {
     let site = Authority::new();
     let controller = Controller::default();
     controller.says(admin(1, 11));
-    let (address, serving) = controller.listen("127.0.0.1:0", Some(site.server())).await;
+    let (address, serving) = controller.listen("127.0.0.1:0", Some(site.server("localhost"))).await;
     let uri = format!("https://localhost:{}", address.port());
     let begun = Instant::now();
     let agent = Agent::start(program, &directory.path().join("tls"), &uri, Some(&site));
@@ -110,29 +109,6 @@ async fn until(mut holds: impl FnMut() -> bool) {
     }
 }
 
-struct Authority(CertifiedIssuer<'static, KeyPair>);
-
-impl Authority {
-    fn new() -> Self {
-        let mut parameters = CertificateParams::new(Vec::new()).unwrap();
-        parameters.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-        Self(CertifiedIssuer::self_signed(parameters, KeyPair::generate().unwrap()).unwrap())
-    }
-
-    fn issue(&self, name: &str) -> (String, String) {
-        let key = KeyPair::generate().unwrap();
-        let certificate = CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&key, &self.0).unwrap();
-        (certificate.pem(), key.serialize_pem())
-    }
-
-    fn server(&self) -> ServerTlsConfig {
-        let (certificate, key) = self.issue("localhost");
-        ServerTlsConfig::new()
-            .identity(Identity::from_pem(certificate, key))
-            .client_ca_root(Certificate::from_pem(self.0.pem()))
-    }
-}
-
 /// The program on a DPU whose commands are as small as commands get.
 struct Agent {
     process: Child,
@@ -168,7 +144,7 @@ impl Agent {
         );
         if let Some(site) = site {
             let (certificate, key) = site.issue("dpu");
-            for (name, text) in [("ca", site.0.pem()), ("cert", certificate), ("key", key)] {
+            for (name, text) in [("ca", site.pem()), ("cert", certificate), ("key", key)] {
                 fs::write(directory.join(name), text).unwrap();
             }
             config += &format!("[tls]\nca = \"{place}/ca\"\ncert = \"{place}/cert\"\nkey = \"{place}/key\"\n");

@@ -259,7 +259,7 @@ impl Agent {
             error: error.as_deref(),
             findings,
             ports: &ports,
-            host_mac: self.settings.hbn.host_mac.as_deref(),
+            host_mac: self.settings.hbn.host_mac,
             certificate_expiry: self.controller.certificate_expiry(),
         };
         let failure = self.controller.record(status(&report)).await.err();

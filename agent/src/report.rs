@@ -7,7 +7,7 @@ use proto::{
     },
 };
 
-use crate::{health::Findings, marker::Versions, observe::Ports};
+use crate::{config::MacAddress, health::Findings, marker::Versions, observe::Ports};
 
 /// What one pass has to tell.
 pub(crate) struct Report<'a> {
@@ -22,7 +22,7 @@ pub(crate) struct Report<'a> {
     /// What HBN tells about the host's ports.
     pub(crate) ports: &'a Ports,
     /// MAC address of the host's physical function, if the operator told it.
-    pub(crate) host_mac: Option<&'a str>,
+    pub(crate) host_mac: Option<MacAddress>,
     /// When this DPU's certificate ends, in seconds since the epoch.
     pub(crate) certificate_expiry: Option<i64>,
 }
@@ -67,7 +67,8 @@ fn interfaces(
 
 fn observation(interface: &FlatInterfaceConfig, report: &Report<'_>) -> InstanceInterfaceStatusObservation {
     let physical = interface.function_type == i32::from(InterfaceFunctionType::Physical);
-    let mac = report.host_mac.filter(|_| physical).or_else(|| report.ports.host_mac(interface.vlan_id));
+    let told = report.host_mac.filter(|_| physical).map(|mac| mac.to_string());
+    let mac = told.or_else(|| report.ports.host_mac(interface.vlan_id).map(str::to_owned));
     let v6 = interface.ipv6_interface_config.as_ref();
     let some = |v4: &str, v6: Option<&String>| -> Vec<String> {
         let texts = [Some(v4), v6.map(String::as_str)];
@@ -76,7 +77,7 @@ fn observation(interface: &FlatInterfaceConfig, report: &Report<'_>) -> Instance
     InstanceInterfaceStatusObservation {
         function_type: interface.function_type,
         virtual_function_id: interface.virtual_function_id,
-        mac_address: mac.map(str::to_owned),
+        mac_address: mac,
         addresses: some(&interface.ip, v6.map(|v6| &v6.ip)),
         gateways: some(&interface.gateway, None),
         prefixes: some(&interface.prefix, v6.map(|v6| &v6.interface_prefix)),

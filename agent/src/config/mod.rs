@@ -1,3 +1,4 @@
+mod mac;
 mod read;
 mod sections;
 
@@ -11,6 +12,7 @@ use serde::Deserialize;
 
 use crate::render::{DhcpServer, DhcpSettings, Environment};
 
+pub(crate) use mac::MacAddress;
 use read::parsed;
 pub use sections::LogFormat;
 pub(crate) use sections::{CommandPrefix, Dhcp, Hbn, NvueRest, ProbeFamily, Rpc, Tls};
@@ -194,6 +196,7 @@ mod tests {
             (&format!("{LEAST}[period]\nloop_secs = -1"), "0 to 86400"),
             (&format!("{LEAST}[period]\nisolate_after = 0"), "isolate_after"),
             (&format!("{LEAST}[dhcp]\nserver = \"dnsmasq\""), "dnsmasq"),
+            (&format!("{LEAST}[hbn]\nhost_mac = \"02:00\""), "no MAC address"),
             (&format!("{LEAST}[tls]\ncert = \"a\""), "tls.key"),
             (&LEAST.replace("http://", "ftp://"), "http://"),
         ] {

@@ -3,6 +3,7 @@ use std::{net::Ipv4Addr, num::NonZeroU32, path::PathBuf, time::Duration};
 use serde::Deserialize;
 
 use super::{
+    mac::MacAddress,
     read::{parsed, parsed_some, seconds, seconds_or_none},
     under,
 };
@@ -80,7 +81,8 @@ pub struct Hbn {
     /// See `bridge`.
     pub ip: CommandPrefix,
     /// MAC address of the host's physical function, as the factory gave it.
-    pub host_mac: Option<String>,
+    #[serde(deserialize_with = "parsed_some")]
+    pub host_mac: Option<MacAddress>,
     /// Run after each change that NVUE applied, for example to restart `nl2doca`; empty: nothing.
     pub after_apply: CommandPrefix,
     /// Longest time for one command.

@@ -8,19 +8,8 @@ use tonic::Code;
 
 use super::{
     controller::{Controller, admin},
-    dpu::Dpu,
+    dpu::{Dpu, running},
 };
-
-/// A DPU that runs V1: loopback address 192.0.2.11, host address 198.51.100.49.
-async fn running() -> (Controller, Dpu, Agent) {
-    let (controller, uri) = Controller::start().await;
-    controller.says(admin(1, 11));
-    let dpu = Dpu::new(&uri);
-    let mut agent = dpu.agent();
-    assert!(agent.pass().await.healthy);
-    dpu.commands();
-    (controller, dpu, agent)
-}
 
 /// V2: loopback address 192.0.2.12, host address 198.51.100.50.
 fn second() -> ManagedHostNetworkConfigResponse {

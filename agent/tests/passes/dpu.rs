@@ -3,6 +3,8 @@ use std::{fs, path::Path};
 use agent::{Agent, Settings};
 use tempfile::TempDir;
 
+use super::controller::{Controller, admin};
+
 pub(crate) const ID: &str = "fm100ds0123456789abcdefghijklmnopqrstuv0123456789abcdefghij";
 
 /// NVUE as far as an agent sees it: pending and applied configurations, each a file, and the one to go back to from a
@@ -134,4 +136,15 @@ impl Dpu {
         change(&mut settings);
         Agent::new(settings).unwrap()
     }
+}
+
+/// A DPU that runs V1: loopback address 192.0.2.11, host address 198.51.100.49.
+pub(crate) async fn running() -> (Controller, Dpu, Agent) {
+    let (controller, uri) = Controller::start().await;
+    controller.says(admin(1, 11));
+    let dpu = Dpu::new(&uri);
+    let mut agent = dpu.agent();
+    assert!(agent.pass().await.healthy);
+    dpu.commands();
+    (controller, dpu, agent)
 }

@@ -6,7 +6,7 @@ use tonic::Code;
 
 use super::{
     controller::{Controller, admin},
-    dpu::Dpu,
+    dpu::{Dpu, running},
 };
 
 #[tokio::test(flavor = "current_thread")]
@@ -90,11 +90,7 @@ async fn a_change_is_alive_only_after_the_wait() {
 
 #[tokio::test(flavor = "current_thread")]
 async fn only_not_found_isolates_and_the_first_good_answer_ends_it() {
-    let (controller, uri) = Controller::start().await;
-    controller.says(admin(1, 11));
-    let dpu = Dpu::new(&uri);
-    let mut agent = dpu.agent();
-    agent.pass().await;
+    let (controller, dpu, mut agent) = running().await;
     for code in [Code::Unavailable, Code::Internal, Code::Unknown, Code::Unauthenticated, Code::DeadlineExceeded] {
         controller.fails(code);
         dpu.commands();
@@ -143,11 +139,7 @@ async fn a_restart_without_a_controller_keeps_what_ran() {
 
 #[tokio::test(flavor = "current_thread")]
 async fn a_restart_while_isolated_stays_isolated() {
-    let (controller, uri) = Controller::start().await;
-    controller.says(admin(1, 11));
-    let dpu = Dpu::new(&uri);
-    let mut agent = dpu.agent();
-    agent.pass().await;
+    let (controller, dpu, mut agent) = running().await;
     controller.fails(Code::NotFound);
     agent.pass().await;
     let isolated = dpu.read("applied").unwrap();
@@ -160,11 +152,7 @@ async fn a_restart_while_isolated_stays_isolated() {
 
 #[tokio::test(flavor = "current_thread")]
 async fn an_answer_that_cannot_be_used_keeps_the_last_good_one() {
-    let (controller, uri) = Controller::start().await;
-    controller.says(admin(1, 11));
-    let dpu = Dpu::new(&uri);
-    let mut agent = dpu.agent();
-    agent.pass().await;
+    let (controller, dpu, mut agent) = running().await;
     let runs = dpu.read("applied").unwrap();
     let mut unknown = admin(2, 12);
     unknown.network_virtualization_type = Some(99);
@@ -191,11 +179,7 @@ async fn an_answer_that_cannot_be_used_keeps_the_last_good_one() {
 
 #[tokio::test(flavor = "current_thread")]
 async fn hbn_that_comes_back_empty_is_configured_again() {
-    let (controller, uri) = Controller::start().await;
-    controller.says(admin(1, 11));
-    let dpu = Dpu::new(&uri);
-    let mut agent = dpu.agent();
-    agent.pass().await;
+    let (controller, dpu, mut agent) = running().await;
     let runs = dpu.read("applied").unwrap();
     // HBN restarts: it answers nothing for a while, and has forgotten what it ran.
     dpu.write("on-vtysh", "echo 'Exiting: failed to connect to any daemons.' >&2; exit 1");

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests, which end by panicking")]
 
 mod applying;
+mod authority;
 mod controller;
 mod dpu;
 mod line;

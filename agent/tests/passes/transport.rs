@@ -10,56 +10,17 @@ use std::{
 
 use agent::Agent;
 use proto::forge::{FlatInterfaceConfig, ManagedHostNetworkConfigResponse};
-use rcgen::{CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
 };
-use tonic::{
-    Code,
-    transport::{Certificate, Identity, ServerTlsConfig},
-};
+use tonic::Code;
 
 use super::{
+    authority::Authority,
     controller::{Controller, admin},
-    dpu::Dpu,
+    dpu::{Dpu, running},
 };
-
-/// A certificate authority of a site.
-struct Authority(CertifiedIssuer<'static, KeyPair>);
-
-impl Authority {
-    fn new() -> Self {
-        let mut parameters = CertificateParams::new(Vec::new()).unwrap();
-        parameters.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-        Self(CertifiedIssuer::self_signed(parameters, KeyPair::generate().unwrap()).unwrap())
-    }
-
-    fn pem(&self) -> String {
-        self.0.pem()
-    }
-
-    /// Certificate and key for a name, both PEM.
-    fn issue(&self, name: &str) -> (String, String) {
-        self.issue_until(name, 4000)
-    }
-
-    fn issue_until(&self, name: &str, year: i32) -> (String, String) {
-        let key = KeyPair::generate().unwrap();
-        let mut parameters = CertificateParams::new(vec![name.to_owned()]).unwrap();
-        parameters.not_after = rcgen::date_time_ymd(year, 1, 1);
-        let certificate = parameters.signed_by(&key, &self.0).unwrap();
-        (certificate.pem(), key.serialize_pem())
-    }
-
-    /// A server with a certificate for `name`, which lets in only whom the authority knows.
-    fn server(&self, name: &str) -> ServerTlsConfig {
-        let (certificate, key) = self.issue(name);
-        ServerTlsConfig::new()
-            .identity(Identity::from_pem(certificate, key))
-            .client_ca_root(Certificate::from_pem(self.pem()))
-    }
-}
 
 /// Certificate files of a DPU.
 struct Files {
@@ -294,11 +255,7 @@ async fn an_answer_of_five_mib_is_taken_and_one_over_the_limit_is_not() {
 #[tokio::test(flavor = "current_thread")]
 async fn numbers_that_are_not_known_are_no_zeros() {
     type Change = fn(&mut ManagedHostNetworkConfigResponse);
-    let (controller, uri) = Controller::start().await;
-    controller.says(admin(1, 11));
-    let dpu = Dpu::new(&uri);
-    let mut agent = dpu.agent();
-    agent.pass().await;
+    let (controller, dpu, mut agent) = running().await;
     let runs = dpu.read("applied");
     for (field, change) in [
         ("network_virtualization_type", (|it| it.network_virtualization_type = Some(99)) as Change),
