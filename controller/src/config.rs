@@ -9,6 +9,8 @@ use std::{
 use serde::Deserialize;
 use toml::Table;
 
+use crate::Access;
+
 /// Settings of the daemon, as its TOML file gives them.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Config {
@@ -34,6 +36,8 @@ pub struct Config {
     pub timing: Timing,
     /// TLS; plain if absent.
     pub tls: Option<Tls>,
+    /// Who clients are by their certificates; only where they need one.
+    pub access: Option<Access>,
     /// Log lines.
     #[serde(default)]
     pub log: Log,
@@ -175,6 +179,7 @@ impl Default for Config {
             address_file: None,
             timing: Timing::default(),
             tls: None,
+            access: None,
             log: Log::default(),
             bmc: BmcAccess::default(),
             site: rules::Site::default(),
@@ -247,12 +252,13 @@ const KEYS: &[(&str, &[&str])] = &[
         "",
         &[
             "listen", "metrics_listen", "database", "rules", "rules_changed_share", "site_file", "address_file", "timing",
-            "tls", "log", "bmc", "site", "rule_timeouts", "rule_limits",
+            "tls", "access", "log", "bmc", "site", "rule_timeouts", "rule_limits",
         ],
     ),
     ("bmc", &["ca", "timeout_secs"]),
     ("timing", &["sweep_secs", "drain_secs"]),
     ("tls", &["cert", "key", "client_ca"]),
+    ("access", &["machines", "operators", "tenants", "observers"]),
     ("log", &["format", "filter"]),
 ];
 

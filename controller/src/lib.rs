@@ -3,6 +3,7 @@
 //! Requests and reports enter through the gRPC handlers, are kept by the store, and mark their host dirty. The
 //! reconciler alone moves hosts from state to state, as the rules decide.
 
+mod access;
 mod act;
 mod api;
 mod config;
@@ -22,6 +23,7 @@ mod serve;
 mod site_file;
 pub mod store;
 
+pub use access::{Access, AccessFault};
 pub use act::{
     ActionError, Bmc, BmcError, JournalEntry, PowerState, Redfish, RedfishSettings, RedfishSetupError, ResetType,
     SecureBoot, System, Task, TaskState, action_names,

@@ -9,9 +9,11 @@ use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig, server::T
 use tracing::{error, info, warn};
 
 use crate::{
-    Config, DirtyHosts, ForgeService, Judge, Moment, ReconcileCounters, ReconcileSettings, Reconciler, Redfish,
-    RedfishSettings, RedfishSetupError, RulePackError, RulePacks, RuleSettings, RulesInForce, SiteFile, SiteFileError,
-    SiteService, SpecFault, Tls, add_hosts, check_hosts,
+    AccessFault, Config, DirtyHosts, ForgeService, Judge, Moment, ReconcileCounters, ReconcileSettings, Reconciler,
+    Redfish, RedfishSettings, RedfishSetupError, RulePackError, RulePacks, RuleSettings, RulesInForce, SiteFile,
+    SiteFileError, SiteService, SpecFault, Tls,
+    access::{Clients, Gatekeeper},
+    add_hosts, check_hosts,
     inventory::give_missing_addresses,
     metrics::{self, Calls},
     network::{AdoptError, SiteNetwork, adopt_settings},
@@ -40,6 +42,12 @@ pub enum ServeError {
     /// The database cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The configuration's roles make no sense.
+    #[error(transparent)]
+    Access(#[from] AccessFault),
+    /// There are roles, but nothing to know clients by.
+    #[error("[access] needs tls.client_ca: without certificates nobody is known")]
+    NoCertificates,
     /// There are no usable rules.
     #[error(transparent)]
     Rules(#[from] RulePackError),
@@ -72,6 +80,7 @@ pub enum ServeError {
 /// # Errors
 /// If it cannot start, or its server fails. Faults of requests, hosts and BMCs are not errors of the daemon.
 pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), ServeError> {
+    let gatekeeper = gatekeeper(&config)?;
     let site_file = config.site_file.as_ref().map(SiteFile::read).transpose().map_err(ServeError::SiteFile)?;
     let site = site_file.as_ref().and_then(|file| file.network.clone()).map(Arc::new);
     if site.is_none() {
@@ -143,7 +152,8 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
         .timeout(LONGEST_CALL)
         .http2_keepalive_interval(Some(Duration::from_secs(30)))
         .http2_keepalive_timeout(Some(Duration::from_secs(10)))
-        .layer(calls);
+        .layer(calls)
+        .layer(gatekeeper);
     if let Some(tls) = tls {
         server = server.tls_config(tls).map_err(|error| ServeError::Server(error.to_string()))?;
     }
@@ -240,6 +250,18 @@ fn tls_config(tls: &Tls) -> Result<ServerTlsConfig, ServeError> {
         config = config.client_ca_root(Certificate::from_pem(read(ca)?));
     }
     Ok(config)
+}
+
+fn gatekeeper(config: &Config) -> Result<Gatekeeper, ServeError> {
+    let has_ca = config.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+    match &config.access {
+        Some(_) if !has_ca => Err(ServeError::NoCertificates),
+        access if has_ca => Ok(Gatekeeper::new(Some(Clients::new(&access.clone().unwrap_or_default())?))),
+        _ => {
+            warn!("whoever reaches this address may do everything: set tls.client_ca on anything but a demo");
+            Ok(Gatekeeper::new(None))
+        }
+    }
 }
 
 async fn until(mut stopped: watch::Receiver<bool>) {

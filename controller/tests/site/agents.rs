@@ -208,7 +208,7 @@ async fn the_site_stamps_source_and_time_and_keeps_since_when_an_alert_is_there(
 async fn a_report_marks_its_host_for_decision(database: &Database) {
     let site = TestSite::start(&database.url).await;
     site.report(healthy(2, 1)).await.unwrap();
-    assert_eq!(site.dirty.take().await.into_iter().collect::<Vec<_>>(), [host(2)]);
+    assert_eq!(site.dirty.take().await, [host(2)]);
 }
 
 async fn the_last_report_of_every_dpu_can_be_listed(database: &Database) {

@@ -7,20 +7,20 @@ use proto::forge::{self, forge_client::ForgeClient};
 use tokio::{sync::oneshot, task::JoinHandle};
 use tonic::{
     Code, Request,
-    transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
+    transport::{Channel, Endpoint},
 };
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
 use crate::support::{dpu, site_text};
 
-struct Daemon {
-    address: String,
+pub(crate) struct Daemon {
+    pub(crate) address: String,
     stop: oneshot::Sender<()>,
     task: JoinHandle<Result<(), ServeError>>,
 }
 
 /// A config in `dir`; each text is added to it.
-fn config(dir: &Path, more: &str) -> Config {
+pub(crate) fn config(dir: &Path, more: &str) -> Config {
     let pack = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rules/managed_host");
     fs::write(dir.join("site.yaml"), site_text(1)).unwrap();
     let text = format!(
@@ -32,7 +32,7 @@ fn config(dir: &Path, more: &str) -> Config {
     Config::read(&dir.join("config.toml")).unwrap()
 }
 
-async fn start(dir: &Path, config: Config) -> Daemon {
+pub(crate) async fn start(dir: &Path, config: Config) -> Daemon {
     let (stop, stopped) = oneshot::channel();
     let task = tokio::spawn(serve(config, async {
         let _ = stopped.await;
@@ -53,10 +53,15 @@ impl Daemon {
         ForgeClient::new(endpoint.connect().await.unwrap()).max_encoding_message_size(64 << 20)
     }
 
-    async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.stop.send(()).unwrap();
         self.task.await.unwrap().unwrap();
     }
+}
+
+/// Why a daemon does not start.
+pub(crate) async fn refused(config: Config) -> String {
+    serve(config, std::future::pending()).await.unwrap_err().to_string()
 }
 
 fn ask(n: u32) -> Request<forge::ManagedHostNetworkConfigRequest> {
@@ -145,39 +150,8 @@ async fn an_oversized_message_is_refused_and_the_next_call_is_served() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn with_a_client_ca_only_clients_that_it_signed_get_in() {
-    let dir = tempfile::tempdir().unwrap();
-    let ca = Signer::new("site-ca");
-    let (server, server_key) = ca.sign("localhost");
-    let (client, client_key) = ca.sign("agent");
-    let (stranger, stranger_key) = Signer::new("other-ca").sign("agent");
-    for (file, text) in [("server.pem", &server), ("server.key", &server_key), ("ca.pem", &ca.pem)] {
-        fs::write(dir.path().join(file), text).unwrap();
-    }
-    let tls = "[tls]\ncert = 'server.pem'\nkey = 'server.key'\nclient_ca = 'ca.pem'\n";
-    let daemon = start(dir.path(), config(dir.path(), tls)).await;
-    let port = daemon.address.rsplit(':').next().unwrap().to_owned();
-    let call = async |identity: Option<(&String, &String)>| {
-        let mut tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&ca.pem)).domain_name("localhost");
-        if let Some((cert, key)) = identity {
-            tls = tls.identity(Identity::from_pem(cert, key));
-        }
-        let endpoint = Endpoint::from_shared(format!("https://127.0.0.1:{port}")).unwrap().tls_config(tls).unwrap();
-        let mut client = ForgeClient::new(endpoint.connect_lazy());
-        client.get_managed_host_network_config(ask(1)).await.map(drop)
-    };
-    call(Some((&client, &client_key))).await.unwrap();
-    for identity in [None, Some((&stranger, &stranger_key))] {
-        // Anything but NOT_FOUND: a DPU that is not let in keeps its configuration.
-        assert_ne!(call(identity).await.unwrap_err().code(), Code::NotFound);
-    }
-    daemon.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wrong_start_is_refused_with_its_reason() {
     let dir = tempfile::tempdir().unwrap();
-    let refused = async |config: Config| serve(config, std::future::pending()).await.unwrap_err().to_string();
     let mut strange = config(dir.path(), "");
     fs::write(dir.path().join("site.yaml"), site_text(1).replace("Ready", "Redy")).unwrap();
     assert_eq!(
@@ -198,28 +172,4 @@ async fn a_wrong_start_is_refused_with_its_reason() {
     ruleless.rules = Some(dir.path().join("no-rules"));
     ruleless.database = "sqlite::memory:".into();
     assert!(refused(ruleless).await.contains("no-rules"));
-}
-
-/// Signs certificates.
-struct Signer {
-    pem: String,
-    issuer: rcgen::Issuer<'static, rcgen::KeyPair>,
-}
-
-impl Signer {
-    fn new(name: &str) -> Self {
-        let mut params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
-        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-        params.distinguished_name.push(rcgen::DnType::CommonName, name);
-        let key = rcgen::KeyPair::generate().unwrap();
-        let pem = params.self_signed(&key).unwrap().pem();
-        Self { pem, issuer: rcgen::Issuer::new(params, key) }
-    }
-
-    /// Certificate and key, PEM.
-    fn sign(&self, name: &str) -> (String, String) {
-        let params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
-        let key = rcgen::KeyPair::generate().unwrap();
-        (params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
-    }
 }

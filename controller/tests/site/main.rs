@@ -5,6 +5,7 @@
 #[macro_use]
 mod support;
 
+mod access;
 mod agents;
 mod daemon;
 mod documented;

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     Moment,
+    access::Caller,
     facts::AGENT_SOURCE,
     store::{AppliedReport, ApplyMode, Observation, ObservationDetails},
 };
@@ -21,8 +22,9 @@ use crate::{
 const MOST_ENTRIES: usize = 1_000;
 
 impl ForgeService {
-    pub(super) async fn record_status(&self, status: forge::DpuNetworkStatus) -> Result<(), Status> {
+    pub(super) async fn record_status(&self, caller: &Caller, status: forge::DpuNetworkStatus) -> Result<(), Status> {
         let dpu_machine = dpu_id("dpu_machine_id", status.dpu_machine_id.as_ref())?;
+        caller.speaks_of(&dpu_machine)?;
         let mut status = status;
         let health = status.dpu_health.take().ok_or_else(|| invalid("dpu_health", "is missing"))?;
         let now = Moment::now();

@@ -22,7 +22,7 @@ use proto::{
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use crate::{DirtyHosts, Judge, network::SiteNetwork, store::Store};
+use crate::{DirtyHosts, Judge, access::Caller, network::SiteNetwork, store::Store};
 
 /// The site protocol's server.
 #[derive(Clone)]
@@ -63,11 +63,11 @@ impl Forge for ForgeService {
         &self,
         request: Request<forge::ManagedHostNetworkConfigRequest>,
     ) -> Answer<forge::ManagedHostNetworkConfigResponse> {
-        self.network_config(request.into_inner()).await.map(Response::new)
+        self.network_config(&Caller::of(&request), request.into_inner()).await.map(Response::new)
     }
 
     async fn record_dpu_network_status(&self, request: Request<forge::DpuNetworkStatus>) -> Answer<()> {
-        self.record_status(request.into_inner()).await.map(Response::new)
+        self.record_status(&Caller::of(&request), request.into_inner()).await.map(Response::new)
     }
 
     async fn get_all_managed_host_network_status(
@@ -152,6 +152,6 @@ impl Forge for ForgeService {
         &self,
         request: Request<forge::InstancePhoneHomeLastContactRequest>,
     ) -> Answer<forge::InstancePhoneHomeLastContactResponse> {
-        self.phone_home(request.into_inner()).await.map(Response::new)
+        self.phone_home(&Caller::of(&request), request.into_inner()).await.map(Response::new)
     }
 }

@@ -3,6 +3,7 @@ use tonic::Status;
 
 use super::{ForgeService, answer::from_store, fields::dpu_id};
 use crate::{
+    access::Caller,
     network::{DesiredInput, desired_config},
     store::{AddressPool, NumberPool},
 };
@@ -10,9 +11,11 @@ use crate::{
 impl ForgeService {
     pub(super) async fn network_config(
         &self,
+        caller: &Caller,
         request: forge::ManagedHostNetworkConfigRequest,
     ) -> Result<forge::ManagedHostNetworkConfigResponse, Status> {
         let id = dpu_id("dpu_machine_id", request.dpu_machine_id.as_ref())?;
+        caller.speaks_of(&id)?;
         let mut tx = self.store.read().await.map_err(from_store)?;
         let dpu = tx.dpu(&id).await.map_err(from_store)?.ok_or_else(|| unknown(&id))?;
         let site = self.site()?;

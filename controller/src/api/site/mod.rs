@@ -17,7 +17,7 @@ use std::sync::Arc;
 use proto::site::{self, site_server::Site};
 use tonic::{Request, Response, Status, async_trait};
 
-use crate::{DirtyHosts, network::SiteNetwork, rule_packs::RulePacks, store::Store};
+use crate::{DirtyHosts, access::Caller, network::SiteNetwork, rule_packs::RulePacks, store::Store};
 
 /// The operator interface's server.
 #[derive(Clone)]
@@ -72,7 +72,7 @@ impl Site for SiteService {
     }
 
     async fn report_host_event(&self, request: Request<site::HostEvent>) -> Answer<()> {
-        self.event(request.into_inner()).await.map(Response::new)
+        self.event(&Caller::of(&request), request.into_inner()).await.map(Response::new)
     }
 
     async fn list_dpus(&self, request: Request<site::ListDpusRequest>) -> Answer<site::ListDpusResponse> {

@@ -3,7 +3,9 @@ use tonic::Status;
 
 use super::{SiteService, answer::from_store};
 use crate::{
-    Moment, facts,
+    Moment,
+    access::Caller,
+    facts,
     nearest::hint,
     store::{Event, Finding, Host, Request, Tx},
 };
@@ -38,11 +40,18 @@ impl SiteService {
         Ok(())
     }
 
-    pub(super) async fn event(&self, event: site::HostEvent) -> Result<(), Status> {
+    pub(super) async fn event(&self, caller: &Caller, event: site::HostEvent) -> Result<(), Status> {
         let mut arguments = checked(event.arguments)?;
         let now = Moment::now();
         let mut tx = self.store.write().await.map_err(from_store)?;
-        let host = tx.find_host(&event.host).await.map_err(from_store)?;
+        let host = match (tx.find_host(&event.host).await.map_err(from_store), caller) {
+            // Which hosts there are is not for a machine to find out.
+            (Err(_), Caller::Machine(_)) => {
+                return Err(Status::permission_denied(format!("{caller} may not speak of another host")));
+            }
+            (found, _) => found?,
+        };
+        caller.speaks_of(&host.id)?;
         let machine = match arguments.remove("dpu") {
             Some(name) => {
                 let dpu = tx.find_dpu(&name).await.map_err(from_store)?;

@@ -1,0 +1,43 @@
+use x509_cert::{
+    Certificate,
+    der::{Decode as _, oid::db::rfc4519},
+    ext::pkix::{
+        SubjectAltName,
+        name::{DirectoryString, GeneralName},
+    },
+};
+
+/// The names in a certificate that say who its owner is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Names {
+    /// URIs among the subject's alternative names.
+    pub(super) uris: Vec<String>,
+    /// Organisational units of the subject.
+    pub(super) units: Vec<String>,
+}
+
+impl Names {
+    /// Names in a certificate, DER. One that TLS has let in but that cannot be read has none.
+    pub(super) fn of(der: &[u8]) -> Self {
+        let Ok(certificate) = Certificate::from_der(der) else { return Self::default() };
+        let certificate = certificate.tbs_certificate();
+        let alternative = certificate.get_extension::<SubjectAltName>().ok().flatten();
+        let uri = |name: GeneralName| match name {
+            GeneralName::UniformResourceIdentifier(uri) => Some(uri.as_str().to_owned()),
+            _ => None,
+        };
+        let units = certificate.subject().iter().filter(|part| part.oid == rfc4519::OU);
+        let units = units.filter_map(|part| part.value.decode_as::<DirectoryString>().ok());
+        Self {
+            uris: alternative.into_iter().flat_map(|(_, names)| names.0).filter_map(uri).collect(),
+            units: units.map(|unit| unit.value().into_owned()).collect(),
+        }
+    }
+
+    /// For people.
+    pub(super) fn shown(&self) -> String {
+        let units = self.units.iter().map(|unit| format!("OU={unit}"));
+        let all: Vec<String> = self.uris.iter().cloned().chain(units).collect();
+        if all.is_empty() { "neither a URI nor an organisational unit".to_owned() } else { all.join(", ") }
+    }
+}

@@ -1,0 +1,15 @@
+//! Who may call what.
+//!
+//! Where clients need a certificate, its names say who they are: a machine of the site, an operator, a tenants' service or
+//! an observer. A layer before all services refuses calls that are not for the caller; the handlers that machines call
+//! refuse what is not about the caller itself. A refusal is never NOT_FOUND, which DPUs take for being unknown.
+
+mod caller;
+mod certificate;
+mod clients;
+mod layer;
+
+pub(crate) use caller::Caller;
+pub(crate) use clients::Clients;
+pub use clients::{Access, AccessFault};
+pub(crate) use layer::Gatekeeper;

@@ -1,0 +1,218 @@
+//! Who may call what, with real certificates: a machine speaks of itself alone, and everybody has calls of their own.
+
+use std::{fs, path::Path};
+
+use proto::{
+    MachineId, common,
+    forge::{self, forge_client::ForgeClient},
+    health,
+    site::{self, site_client::SiteClient},
+};
+use tonic::{
+    Code, Status,
+    transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
+};
+use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
+
+use crate::{
+    daemon::{Daemon, config, refused, start},
+    support::{dpu, host},
+};
+
+/// Signs certificates.
+struct Signer {
+    pem: String,
+    issuer: rcgen::Issuer<'static, rcgen::KeyPair>,
+}
+
+/// Certificate and key, PEM.
+type Pair = (String, String);
+
+impl Signer {
+    fn new(name: &str) -> Self {
+        let mut params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        params.distinguished_name.push(rcgen::DnType::CommonName, name);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        Self { pem, issuer: rcgen::Issuer::new(params, key) }
+    }
+
+    fn sign(&self, params: &rcgen::CertificateParams) -> Pair {
+        let key = rcgen::KeyPair::generate().unwrap();
+        (params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
+    }
+
+    fn server(&self) -> Pair {
+        self.sign(&rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap())
+    }
+
+    fn machine(&self, id: &MachineId) -> Pair {
+        let mut params = rcgen::CertificateParams::default();
+        let uri = format!("spiffe://forge.local/forge-system/machine/{id}");
+        params.subject_alt_names.push(rcgen::SanType::URI(uri.try_into().unwrap()));
+        self.sign(&params)
+    }
+
+    fn unit(&self, unit: &str) -> Pair {
+        let mut params = rcgen::CertificateParams::default();
+        params.distinguished_name.push(rcgen::DnType::OrganizationalUnitName, unit);
+        self.sign(&params)
+    }
+}
+
+/// A daemon that asks its clients for certificates.
+struct Guarded {
+    ca: Signer,
+    daemon: Daemon,
+    _dir: tempfile::TempDir,
+}
+
+fn write_tls(dir: &Path, ca: &Signer) -> &'static str {
+    let (server, key) = ca.server();
+    for (file, text) in [("server.pem", &server), ("server.key", &key), ("ca.pem", &ca.pem)] {
+        fs::write(dir.join(file), text).unwrap();
+    }
+    "[tls]\ncert = 'server.pem'\nkey = 'server.key'\nclient_ca = 'ca.pem'\n"
+}
+
+impl Guarded {
+    async fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let ca = Signer::new("site-ca");
+        let tls = write_tls(dir.path(), &ca);
+        let daemon = start(dir.path(), config(dir.path(), tls)).await;
+        Self { ca, daemon, _dir: dir }
+    }
+
+    fn channel(&self, pair: Option<&Pair>) -> Channel {
+        let ca = Certificate::from_pem(&self.ca.pem);
+        let mut tls = ClientTlsConfig::new().ca_certificate(ca).domain_name("localhost");
+        if let Some((cert, key)) = pair {
+            tls = tls.identity(Identity::from_pem(cert, key));
+        }
+        let url = format!("https://{}", self.daemon.address);
+        Endpoint::from_shared(url).unwrap().tls_config(tls).unwrap().connect_lazy()
+    }
+
+    async fn config(&self, pair: Option<&Pair>, dpu: &MachineId) -> Result<(), Status> {
+        let request = forge::ManagedHostNetworkConfigRequest { dpu_machine_id: Some(dpu.into()) };
+        ForgeClient::new(self.channel(pair)).get_managed_host_network_config(request).await.map(drop)
+    }
+
+    async fn report(&self, pair: &Pair, dpu: &MachineId) -> Result<(), Status> {
+        let status = forge::DpuNetworkStatus {
+            dpu_machine_id: Some(dpu.into()),
+            dpu_health: Some(health::HealthReport::default()),
+            ..Default::default()
+        };
+        ForgeClient::new(self.channel(Some(pair))).record_dpu_network_status(status).await.map(drop)
+    }
+
+    async fn instances(&self, pair: &Pair) -> Result<(), Status> {
+        let filter = forge::InstanceSearchFilter::default();
+        ForgeClient::new(self.channel(Some(pair))).find_instance_ids(filter).await.map(drop)
+    }
+
+    async fn hosts(&self, pair: &Pair) -> Result<(), Status> {
+        SiteClient::new(self.channel(Some(pair))).list_hosts(site::ListHostsRequest::default()).await.map(drop)
+    }
+
+    async fn event(&self, pair: &Pair, host: &str) -> Result<(), Status> {
+        let event = site::HostEvent { host: host.into(), kind: "seen".into(), ..Default::default() };
+        SiteClient::new(self.channel(Some(pair))).report_host_event(event).await.map(drop)
+    }
+}
+
+/// What a refusal says.
+fn denied(answer: Result<(), Status>) -> String {
+    let status = answer.err().unwrap();
+    assert_eq!(status.code(), Code::PermissionDenied, "{status}");
+    status.message().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_clients_that_the_ca_signed_get_in() {
+    let site = Guarded::start().await;
+    site.config(Some(&site.ca.machine(&dpu(1, 0))), &dpu(1, 0)).await.unwrap();
+    let stranger = Signer::new("other-ca").machine(&dpu(1, 0));
+    for pair in [None, Some(&stranger)] {
+        // Anything but NOT_FOUND: a DPU that is not let in keeps its configuration.
+        assert_ne!(site.config(pair, &dpu(1, 0)).await.unwrap_err().code(), Code::NotFound);
+    }
+    site.daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dpu_speaks_of_itself_alone_and_is_no_operator_or_tenant() {
+    let site = Guarded::start().await;
+    let (own, other, unknown) = (dpu(1, 0), dpu(1, 1), dpu(9, 0));
+    let pair = site.ca.machine(&own);
+    site.config(Some(&pair), &own).await.unwrap();
+    site.report(&pair, &own).await.unwrap();
+    for stranger in [&other, &unknown] {
+        let expected = format!("DPU {own} may not speak of {stranger}");
+        assert_eq!(denied(site.config(Some(&pair), stranger).await), expected);
+        assert_eq!(denied(site.report(&pair, stranger).await), expected);
+    }
+    assert_eq!(denied(site.instances(&pair).await), format!("DPU {own} may not call /forge.Forge/FindInstanceIds"));
+    assert_eq!(denied(site.hosts(&pair).await), format!("DPU {own} may not call /site.Site/ListHosts"));
+    assert_eq!(denied(site.event(&pair, "host-1").await), format!("DPU {own} may not call /site.Site/ReportHostEvent"));
+    // A DPU that the site does not know hears so: it is to isolate its host.
+    let forgotten = site.ca.machine(&unknown);
+    assert_eq!(site.config(Some(&forgotten), &unknown).await.unwrap_err().code(), Code::NotFound);
+    site.daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dpu_calls_home_for_its_own_hosts_instance_alone() {
+    let site = Guarded::start().await;
+    let id = common::InstanceId { value: "00000000-0000-0000-0000-000000000001".into() };
+    let call = forge::InstancePhoneHomeLastContactRequest { instance_id: Some(id) };
+    let mut agent = ForgeClient::new(site.channel(Some(&site.ca.machine(&dpu(1, 0)))));
+    let refusal = agent.update_instance_phone_home_last_contact(call).await.unwrap_err();
+    assert_eq!(refusal.code(), Code::PermissionDenied, "whether there is such an instance is not for it to know");
+    site.daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tenants_observers_hosts_and_operators_have_calls_of_their_own() {
+    let site = Guarded::start().await;
+    let (tenant, observer) = (site.ca.unit("tenants"), site.ca.unit("observers"));
+    let (operator, scout) = (site.ca.unit("operators"), site.ca.machine(&host(1)));
+
+    site.instances(&tenant).await.unwrap();
+    let config = denied(site.config(Some(&tenant), &dpu(1, 0)).await);
+    assert_eq!(config, "a tenants' service may not call /forge.Forge/GetManagedHostNetworkConfig");
+    denied(site.hosts(&tenant).await);
+
+    site.event(&observer, "host-1").await.unwrap();
+    denied(site.report(&observer, &dpu(1, 0)).await);
+
+    site.event(&scout, "host-1").await.unwrap();
+    denied(site.hosts(&scout).await);
+    let strange = site.ca.machine(&host(2));
+    assert_eq!(denied(site.event(&strange, "host-1").await), format!("host {} may not speak of {}", host(2), host(1)));
+
+    site.hosts(&operator).await.unwrap();
+    site.instances(&operator).await.unwrap();
+    site.config(Some(&operator), &dpu(1, 0)).await.unwrap();
+
+    let nobody = site.ca.unit("guests");
+    let told = denied(site.config(Some(&nobody), &dpu(1, 0)).await);
+    assert_eq!(told, "the client's certificate names OU=guests: the controller's [access] gives that no role");
+    let check = HealthCheckRequest { service: "forge.Forge".into() };
+    let answer = HealthClient::new(site.channel(Some(&nobody))).check(check).await.unwrap().into_inner();
+    assert_eq!(answer.status, 1, "anybody may ask whether the site is served");
+    site.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn roles_without_certificates_and_patterns_without_sense_are_refused_at_the_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = config(dir.path(), "[access]\noperators = ['OU=staff']\n");
+    assert_eq!(refused(open).await, "[access] needs tls.client_ca: without certificates nobody is known");
+    let tls = write_tls(dir.path(), &Signer::new("site-ca"));
+    let wrong = config(dir.path(), &format!("{tls}[access]\noperators = ['staff']\n"));
+    assert_eq!(refused(wrong).await, "access.operators: `staff` is neither OU=NAME nor a URI");
+}
