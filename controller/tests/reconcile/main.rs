@@ -7,5 +7,8 @@ mod crash;
 mod dead_bmc;
 mod life;
 mod operators;
+mod power_cycle;
 mod redfish;
+mod reports;
 mod site;
+mod tenants;

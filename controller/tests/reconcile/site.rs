@@ -28,6 +28,7 @@ pub struct TestSite {
     packs: Arc<RulePacks>,
     network: Arc<network::SiteNetwork>,
     dir: tempfile::TempDir,
+    drain: u64,
 }
 
 /// A running reconciler.
@@ -55,6 +56,10 @@ impl Running {
     }
 }
 
+async fn open(dir: &tempfile::TempDir) -> Store {
+    Store::open(&format!("sqlite:{}", dir.path().join("site.db").display())).await.unwrap()
+}
+
 pub fn host_id(host: usize) -> MachineId {
     format!("fm100hs{host:0>52}").parse().unwrap()
 }
@@ -66,11 +71,14 @@ pub fn dpu_id(host: usize, dpu: usize) -> MachineId {
 pub const DPUS: usize = 2;
 
 impl TestSite {
-    /// `hosts` hosts in state `state`, whose agents have reported healthily once.
+    /// `hosts` hosts in state `state`, whose agents have reported healthily once. Power needs no time to drain.
     pub async fn start(hosts: usize, state: &str) -> Self {
+        Self::with_drain(hosts, state, 0).await
+    }
+
+    /// The same, with seconds that power needs to drain.
+    pub async fn with_drain(hosts: usize, state: &str, drain: u64) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&format!("sqlite:{}", dir.path().join("site.db").display())).await.unwrap();
-        let dirty = DirtyHosts::default();
         let site_file = controller::SiteFile::parse("site.yaml", SITE_FILE).unwrap();
         let network = Arc::new(site_file.network.unwrap());
         let mut bmcs = Vec::new();
@@ -80,24 +88,10 @@ impl TestSite {
             new.push(new_host(host, &bmc.url, state));
             bmcs.push(bmc);
         }
+        let store = open(&dir).await;
         add_hosts(&store, Some(&network), &new, Moment::now()).await.unwrap();
         let rules = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/managed_host"));
-        let options = rules::LoadOptions {
-            timeouts: ["power_down_wait", "uefi_boot_wait", "dpu_wait_time"].map(|name| (name.to_owned(), 0)).into(),
-            ..Default::default()
-        };
-        let settings = RuleSettings { switches: rules::Site::default(), options, dir: Some(rules), changed_share: 0.2 };
-        let packs = Arc::new(RulePacks::open(store.clone(), dirty.clone(), settings).await.unwrap());
-        let judge = Judge::new(Arc::clone(packs.rules()), rules::Site::default());
-        let forge = ForgeService::new(store.clone(), Some(Arc::clone(&network)), judge, dirty.clone());
-        let site = SiteService::new(
-            store.clone(),
-            Some(Arc::clone(&network)),
-            Arc::clone(&packs),
-            rules::Site::default(),
-            dirty.clone(),
-        );
-        let this = Self { store, dirty, forge, site, bmcs, packs, network, dir };
+        let this = Self::on(store, bmcs, network, dir, Some(rules), drain).await;
         for host in 0..hosts {
             for dpu in 0..DPUS {
                 this.report(host, dpu, Report::default()).await;
@@ -108,27 +102,32 @@ impl TestSite {
 
     /// A second site on the same database file, as after a restart of the controller.
     pub async fn reopen(self) -> Self {
-        let Self { store, bmcs, network, dir, packs, .. } = self;
+        let Self { store, bmcs, network, dir, drain, .. } = self;
         store.close().await;
-        drop(packs);
-        let store = Store::open(&format!("sqlite:{}", dir.path().join("site.db").display())).await.unwrap();
+        let store = open(&dir).await;
+        Self::on(store, bmcs, network, dir, None, drain).await
+    }
+
+    async fn on(
+        store: Store,
+        bmcs: Vec<RedfishServer>,
+        network: Arc<network::SiteNetwork>,
+        dir: tempfile::TempDir,
+        rules: Option<PathBuf>,
+        drain: u64,
+    ) -> Self {
         let dirty = DirtyHosts::default();
-        let options = rules::LoadOptions {
-            timeouts: ["power_down_wait", "uefi_boot_wait", "dpu_wait_time"].map(|name| (name.to_owned(), 0)).into(),
-            ..Default::default()
-        };
-        let settings = RuleSettings { switches: rules::Site::default(), options, dir: None, changed_share: 0.2 };
+        let times = [("power_down_wait", drain), ("uefi_boot_wait", 0), ("dpu_wait_time", 0)];
+        let timeouts = times.map(|(name, seconds)| (name.to_owned(), i64::try_from(seconds).unwrap())).into();
+        let options = rules::LoadOptions { timeouts, ..Default::default() };
+        let switches = rules::Site::default();
+        let settings = RuleSettings { switches: switches.clone(), options, dir: rules, changed_share: 0.2 };
         let packs = Arc::new(RulePacks::open(store.clone(), dirty.clone(), settings).await.unwrap());
-        let judge = Judge::new(Arc::clone(packs.rules()), rules::Site::default());
+        let judge = Judge::new(Arc::clone(packs.rules()), switches.clone());
         let forge = ForgeService::new(store.clone(), Some(Arc::clone(&network)), judge, dirty.clone());
-        let site = SiteService::new(
-            store.clone(),
-            Some(Arc::clone(&network)),
-            Arc::clone(&packs),
-            rules::Site::default(),
-            dirty.clone(),
-        );
-        Self { store, dirty, forge, site, bmcs, packs, network, dir }
+        let packed = Arc::clone(&packs);
+        let site = SiteService::new(store.clone(), Some(Arc::clone(&network)), packed, switches, dirty.clone());
+        Self { store, dirty, forge, site, bmcs, packs, network, dir, drain }
     }
 
     pub fn reconcile(&self, settings: ReconcileSettings) -> Running {

@@ -1,0 +1,61 @@
+//! Reports that come late, twice or never.
+
+use std::time::Duration;
+
+use controller::{Moment, store::Transition};
+use proto::site::{self, site_server::Site as _};
+use tonic::Request;
+
+use crate::site::{TestSite, host_id, settings};
+
+async fn put_in_state(site: &TestSite, state: &str) {
+    let to = Transition { to: state.into(), ..Transition::default() };
+    let mut tx = site.store.write().await.unwrap();
+    let read = tx.life(&host_id(0)).await.unwrap().version;
+    tx.commit_transition(&host_id(0), read, &to, Moment::now()).await.unwrap();
+    tx.commit().await.unwrap();
+    site.dirty.mark(host_id(0));
+}
+
+#[tokio::test]
+async fn a_report_from_before_the_state_counts_for_nothing_and_one_that_comes_twice_counts_once() {
+    let site = TestSite::start(1, "Ready").await;
+    let running = site.reconcile(settings());
+    // The end of an earlier cleanup.
+    site.event(0, "cleaned").await;
+    put_in_state(&site, "WaitingForCleanup/HostCleanup").await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(site.state(0).await, "WaitingForCleanup/HostCleanup");
+
+    site.event(0, "cleaned").await;
+    site.event(0, "cleaned").await;
+    site.until_state(0, "BomValidating/UpdatingInventory").await;
+    site.event(0, "cleaned").await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let path = site.path(0).await;
+    assert_eq!(path.iter().filter(|state| state.starts_with("BomValidating")).count(), 1, "{path:?}");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_host_that_failed_is_let_out_by_what_its_cause_asks_for_and_by_nothing_else() {
+    let site = TestSite::start(1, "Ready").await;
+    let running = site.reconcile(settings());
+    let failure = controller::store::FailureRecord { cause: "MachineValidation".into(), dpu: None, at: Moment::now() };
+    let to = Transition { to: "Failed".into(), failure: Some(failure), ..Transition::default() };
+    let mut tx = site.store.write().await.unwrap();
+    let read = tx.life(&host_id(0)).await.unwrap().version;
+    tx.commit_transition(&host_id(0), read, &to, Moment::now()).await.unwrap();
+    tx.commit().await.unwrap();
+    site.event(0, "discovered").await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(site.state(0).await, "Failed");
+    assert_eq!(site.explain(0).await.reason, "An operator is needed");
+
+    let request = site::HostRequest { host: "host-0".into(), kind: "machine_validation".into(), ..Default::default() };
+    site.site.request_host(Request::new(request)).await.unwrap();
+    site.until(0, "way out", |record| record.life.state.as_str() != "Failed").await;
+    let record = site.record(0).await;
+    assert_eq!((record.life.failure, record.requests), (None, vec![]), "both are over with the move");
+    running.stop().await;
+}

@@ -1,0 +1,78 @@
+//! What a tenant's host is never put through, and what the next tenant never sees.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use proto::{
+    common, forge,
+    forge::forge_server::Forge as _,
+    health,
+    site::{self, site_server::Site as _},
+};
+use tonic::{Code, Request};
+
+use crate::site::{TestSite, host_id, settings};
+
+async fn with_instance(site: &TestSite) -> common::InstanceId {
+    let vpc = site.create_vpc().await;
+    let instance = site.create_instance(0, &vpc).await;
+    site.until_state(0, "Assigned/WaitingForNetworkConfig").await;
+    site.acknowledge_all(0).await;
+    site.until_state(0, "Assigned/Ready").await;
+    instance
+}
+
+#[tokio::test]
+async fn a_bmc_that_fails_for_a_while_costs_a_tenant_nothing() {
+    let site = TestSite::start(1, "Ready").await;
+    let running = site.reconcile(settings());
+    let instance = with_instance(&site).await;
+    let before = (site.bmcs[0].machine.resets(), site.path(0).await);
+    for fault in [&site.bmcs[0].machine.broken, &site.bmcs[0].machine.hangs] {
+        fault.store(true, Ordering::SeqCst);
+        site.event(0, "seen").await;
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        fault.store(false, Ordering::SeqCst);
+    }
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    assert_eq!((site.bmcs[0].machine.resets(), site.path(0).await), before);
+    assert_eq!(site.record(0).await.instance.unwrap().id.to_string(), instance.value);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn evidence_keeps_an_instance_from_its_tenants_release_but_not_from_force_deletion() {
+    let site = TestSite::start(1, "Ready").await;
+    let running = site.reconcile(settings());
+    let instance = with_instance(&site).await;
+    let alert = health::HealthProbeAlert {
+        id: "Evidence".into(),
+        message: "to be looked at".into(),
+        classifications: vec!["PreventInstanceDeletion".into()],
+        ..Default::default()
+    };
+    let report = health::HealthReport { source: "operator".into(), alerts: vec![alert], ..Default::default() };
+    let entry = forge::HealthReportEntry { report: Some(report), mode: forge::HealthReportApplyMode::Merge as i32 };
+    let insert = forge::InsertMachineHealthReportRequest {
+        machine_id: Some((&host_id(0)).into()),
+        health_report_entry: Some(entry),
+    };
+    site.forge.insert_machine_health_report(Request::new(insert)).await.unwrap();
+    let release = forge::InstanceReleaseRequest { id: Some(instance), ..Default::default() };
+    let refusal = site.forge.release_instance(Request::new(release)).await.unwrap_err();
+    assert_eq!(refusal.code(), Code::FailedPrecondition);
+    assert!(refusal.message().contains("alert Evidence has PreventInstanceDeletion: to be looked at"), "{refusal}");
+    assert_eq!(site.state(0).await, "Assigned/Ready");
+
+    let force = site::HostRequest { host: "host-0".into(), kind: "force_delete".into(), ..Default::default() };
+    site.site.request_host(Request::new(force)).await.unwrap();
+    for _ in 0..400 {
+        if site.store.read().await.unwrap().host(&host_id(0)).await.unwrap().is_none() {
+            // Nobody has said that the DPUs let go: the address is held until an operator frees it.
+            assert_eq!(site.instance_addresses().await.len(), 1);
+            running.stop().await;
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    panic!("the host is still in {}", site.state(0).await);
+}
