@@ -53,30 +53,33 @@ impl NvNeighbor {
 pub fn nv_bgp(text: &str) -> Result<Vec<NvNeighbor>, ParseFault> {
     let tables = nv_tables(text)?;
     let fault = |expected: &str| ParseFault::at(OUTPUT, text, text.trim_start(), expected);
-    let wanted = |table: &&NvTable| table.column("Neighbor").is_some() && table.column("State").is_some();
+    let wanted = |table: &&NvTable<'_>| table.column("Neighbor").is_some() && table.column("State").is_some();
     let table = tables.iter().find(wanted).ok_or_else(|| fault("a table with the columns Neighbor and State"))?;
     let milliseconds = time_is_in_milliseconds(&table.legend);
+    let [name, hostname, remote_as, state, uptime, family, sent, received] =
+        ["Neighbor", "Hostname", "AS", "State", "Uptime", "Afi-Safi", "PfxSent", "PfxRcvd"]
+            .map(|name| table.column(name));
     let mut neighbors: Vec<NvNeighbor> = Vec::new();
     for row in &table.rows {
-        let cell = |name: &str| table.column(name).and_then(|column| row.cells.get(column)?.as_deref());
-        let number = |name: &str| cell(name).and_then(|text| text.parse().ok());
-        if let Some(name) = cell("Neighbor") {
-            let uptime = cell("Uptime").and_then(|text| {
+        let cell = |column: Option<usize>| row.cells.get(column?).copied().flatten();
+        let number = |column| cell(column).and_then(|text| text.parse().ok());
+        if let Some(name) = cell(name) {
+            let uptime = cell(uptime).and_then(|text| {
                 let clock = uptime::seconds(text);
                 clock.or_else(|| whole(text).map(|number| if milliseconds { number / 1000 } else { number }))
             });
             neighbors.push(NvNeighbor {
                 name: name.to_owned(),
-                hostname: cell("Hostname").map(str::to_owned),
-                remote_as: cell("AS").and_then(|text| text.parse().ok()),
-                state: cell("State").unwrap_or_default().to_ascii_lowercase(),
+                hostname: cell(hostname).map(str::to_owned),
+                remote_as: cell(remote_as).and_then(|text| text.parse().ok()),
+                state: cell(state).unwrap_or_default().to_ascii_lowercase(),
                 uptime_secs: uptime,
                 families: Vec::new(),
             });
         }
-        if let Some(family) = cell("Afi-Safi") {
+        if let Some(family) = cell(family) {
             let neighbor = neighbors.last_mut().ok_or_else(|| fault("a neighbor before its address families"))?;
-            let (sent, received) = (number("PfxSent"), number("PfxRcvd"));
+            let (sent, received) = (number(sent), number(received));
             neighbor.families.push(NvFamily { name: family.to_owned(), sent, received });
         }
     }

@@ -89,13 +89,13 @@ fn from_table(text: &str) -> Result<Vec<Revision>, ParseFault> {
         .ok_or_else(|| fault(text.trim_start(), "a table with the column Rev ID"))?;
     let mut revisions = Vec::new();
     for row in &table.rows {
-        let cell = |name: &str| table.column(name).and_then(|column| row.cells.get(column)?.clone());
-        let Some(id) = cell("Rev ID").as_deref().and_then(number) else { continue };
+        let cell = |name: &str| table.column(name).and_then(|column| *row.cells.get(column)?);
+        let Some(id) = cell("Rev ID").and_then(number) else { continue };
         revisions.push(Revision {
             id,
-            state: cell("State").unwrap_or_default(),
-            applied_at: cell("Apply Date"),
-            message: cell("Message"),
+            state: cell("State").unwrap_or_default().to_owned(),
+            applied_at: cell("Apply Date").map(str::to_owned),
+            message: cell("Message").map(str::to_owned),
         });
     }
     revisions.sort_by_key(|revision| revision.id);

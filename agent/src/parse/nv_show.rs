@@ -1,3 +1,5 @@
+use std::iter;
+
 use nom::{
     IResult, Parser,
     bytes::complete::{tag_no_case, take_while, take_while_m_n},
@@ -47,36 +49,36 @@ fn first_line(words: &str) -> String {
 
 /// One table of `nv show`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct NvTable {
+pub struct NvTable<'t> {
     /// Title that is underlined with `=`, of a table under another one.
-    pub title: Option<String>,
+    pub title: Option<&'t str>,
     /// Names of the columns; empty for one without a name, as the first of a property tree is.
     pub columns: Vec<String>,
     /// Cells, one for each column; none where nothing is printed, which is not the same as an empty text.
-    pub rows: Vec<NvRow>,
+    pub rows: Vec<NvRow<'t>>,
     /// The text between the table before and this one: it explains columns, and sometimes units.
     pub legend: String,
 }
 
 /// One line of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct NvRow {
+pub struct NvRow<'t> {
     /// How far the first cell is indented, in blanks.
     pub indent: usize,
     /// The cells.
-    pub cells: Vec<Option<String>>,
+    pub cells: Vec<Option<&'t str>>,
 }
 
 /// One property of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct NvProperty {
+pub struct NvProperty<'t> {
     /// Names from the top, joined by `/`; a member of a collection has its brackets: `link/[flag]`.
     pub path: String,
     /// Values by column (`operational`, `applied`, `pending`), those that are printed.
-    pub values: Vec<(String, String)>,
+    pub values: Vec<(&'t str, &'t str)>,
 }
 
-impl NvTable {
+impl<'t> NvTable<'t> {
     /// The place of a column.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<usize> {
@@ -85,12 +87,12 @@ impl NvTable {
 
     /// The rows as properties, nested by their indentation.
     #[must_use]
-    pub fn properties(&self) -> Vec<NvProperty> {
+    pub fn properties(&self) -> Vec<NvProperty<'_>> {
         let named = self.columns.first().is_some_and(String::is_empty);
         let mut above: Vec<(usize, &str)> = Vec::new();
         let mut properties = Vec::with_capacity(self.rows.len());
         for row in &self.rows {
-            let name = row.cells.first().and_then(Option::as_deref).filter(|_| named).unwrap_or_default();
+            let name = row.cells.first().copied().flatten().filter(|_| named).unwrap_or_default();
             while above.last().is_some_and(|(indent, _)| *indent >= row.indent) {
                 above.pop();
             }
@@ -98,7 +100,7 @@ impl NvTable {
             let cells = self.columns.iter().zip(&row.cells).skip(usize::from(named));
             properties.push(NvProperty {
                 path: above.iter().map(|(_, name)| *name).collect::<Vec<_>>().join("/"),
-                values: cells.filter_map(|(column, cell)| Some((column.clone(), cell.clone()?))).collect(),
+                values: cells.filter_map(|(column, cell)| Some((column.as_str(), (*cell)?))).collect(),
             });
         }
         properties
@@ -110,9 +112,9 @@ impl NvTable {
 ///
 /// # Errors
 /// [`ParseFault`] where there is no ruler at all.
-pub fn nv_tables(text: &str) -> Result<Vec<NvTable>, ParseFault> {
+pub fn nv_tables(text: &str) -> Result<Vec<NvTable<'_>>, ParseFault> {
     let lines: Vec<&str> = text.lines().collect();
-    let mut tables: Vec<NvTable> = Vec::new();
+    let mut tables: Vec<NvTable<'_>> = Vec::new();
     let mut legend: Vec<&str> = Vec::new();
     let mut number = 0;
     while let Some(&line) = lines.get(number) {
@@ -124,7 +126,7 @@ pub fn nv_tables(text: &str) -> Result<Vec<NvTable>, ParseFault> {
         let head = header_lines(&legend);
         let names = legend.split_off(legend.len() - head);
         let title = take_title(&mut legend);
-        let columns: Vec<String> = (0..ruler.len()).map(|column| column_name(&ruler, column, &names)).collect();
+        let columns = column_names(&ruler, &names);
         number += 1;
         let mut rows = Vec::new();
         while let Some(&row) = lines.get(number).filter(|row| !row.trim().is_empty()) {
@@ -164,50 +166,63 @@ fn header_lines(lines: &[&str]) -> usize {
 }
 
 /// A title and its underline at the end of the lines before a header.
-fn take_title(lines: &mut Vec<&str>) -> Option<String> {
+fn take_title<'t>(lines: &mut Vec<&'t str>) -> Option<&'t str> {
     let underline = lines.iter().rposition(|line| !line.trim().is_empty())?;
     if underline == 0 || !lines.get(underline)?.trim().bytes().all(|byte| byte == b'=') {
         return None;
     }
-    let title = lines.get(underline - 1)?.trim().to_owned();
+    let title = lines.get(underline - 1)?.trim();
     lines.truncate(underline - 1);
     Some(title).filter(|title| !title.is_empty())
 }
 
-/// The name above a column: the header's words that overlap it most. Headers may be centred, and wider than the ruler.
-fn column_name(ruler: &[Span], column: usize, header: &[&str]) -> String {
-    let mut words = Vec::new();
-    for line in header {
-        for Chunk { place: start, text: word, .. } in chunks(line, 1) {
-            let end = start + word.chars().count();
-            let overlap = |span: &Span| end.min(span.1).saturating_sub(start.max(span.0));
-            let best = (0..ruler.len()).rev().max_by_key(|&at| ruler.get(at).map_or(0, overlap));
-            if best == Some(column) && ruler.get(column).is_some_and(|span| overlap(span) > 0) {
-                words.push(word);
+/// The names above the columns: of each, the header's words that overlap it most. Headers may be centred, and wider than
+/// the ruler.
+fn column_names(ruler: &[Span], header: &[&str]) -> Vec<String> {
+    let mut names = vec![String::new(); ruler.len()];
+    for word in header.iter().flat_map(|line| chunks(line, 1)) {
+        let end = word.place + word.text.chars().count();
+        let overlap = |span: &Span| end.min(span.1).saturating_sub(word.place.max(span.0));
+        let columns = names.iter_mut().zip(ruler).rev();
+        if let Some((name, span)) = columns.max_by_key(|(_, span)| overlap(span))
+            && overlap(span) > 0
+        {
+            if !name.is_empty() {
+                name.push(' ');
             }
+            name.push_str(word.text);
         }
     }
-    words.join(" ")
+    names
 }
 
 /// The cells of a row. A cell may be wider than its column, and what is wider pushes the next ones to the right.
-fn split(row: &str, ruler: &[Span]) -> NvRow {
-    // Byte offsets of the first word in each column.
-    let mut starts: Vec<Option<usize>> = vec![None; ruler.len()];
-    let words = chunks(row, 2);
-    for word in &words {
+fn split<'t>(row: &'t str, ruler: &[Span]) -> NvRow<'t> {
+    let mut cells = vec![None; ruler.len()];
+    let mut indent = None;
+    // The cell that is read: its column, and where it starts, in bytes.
+    let mut open: Option<(usize, usize)> = None;
+    let mut close = |(column, start): (usize, usize), end| {
+        if let Some(cell) = cells.get_mut(column) {
+            *cell = row.get(start..end).map(str::trim_end);
+        }
+    };
+    for word in chunks(row, 2) {
+        indent.get_or_insert(word.place);
         let column = ruler.iter().rposition(|span| span.0 <= word.place).unwrap_or(0);
         // The first column is indented by nesting; any other starts where its ruler does or behind a wide neighbour.
-        if let Some(first @ None) = starts.get_mut(column) {
-            *first = Some(word.offset);
+        if let Some(before) = open
+            && before.0 != column
+        {
+            close(before, word.offset);
+            open = None;
         }
+        open.get_or_insert((column, word.offset));
     }
-    let cells = (0..ruler.len()).map(|column| {
-        let start = (*starts.get(column)?)?;
-        let end = starts.get(column + 1..)?.iter().flatten().next().copied().unwrap_or(row.len());
-        Some(row.get(start..end)?.trim_end().to_owned())
-    });
-    NvRow { indent: words.first().map_or(0, |word| word.place), cells: cells.collect() }
+    if let Some(last) = open {
+        close(last, row.len());
+    }
+    NvRow { indent: indent.unwrap_or_default(), cells }
 }
 
 /// Some words that belong together.
@@ -220,24 +235,19 @@ struct Chunk<'t> {
 }
 
 /// Words with their places; fewer than `gap` blanks do not part them.
-fn chunks(line: &str, gap: usize) -> Vec<Chunk<'_>> {
-    let mut found: Vec<Chunk<'_>> = Vec::new();
-    let (mut blanks, mut end) = (gap, 0);
-    for (place, (offset, character)) in line.char_indices().enumerate() {
-        if character.is_whitespace() {
-            blanks += 1;
-            continue;
-        }
-        if blanks >= gap {
-            if let Some(last) = found.last_mut() {
-                last.text = line.get(last.offset..end).unwrap_or_default();
-            }
-            found.push(Chunk { place, offset, text: "" });
-        }
-        (blanks, end) = (0, offset + character.len_utf8());
-    }
-    if let Some(last) = found.last_mut() {
-        last.text = line.get(last.offset..end).unwrap_or_default();
-    }
-    found
+fn chunks(line: &str, gap: usize) -> impl Iterator<Item = Chunk<'_>> {
+    let (mut rest, mut place) = (line, 0);
+    iter::from_fn(move || {
+        let text = rest.trim_start_matches(' ');
+        place += rest.len() - text.len();
+        let offset = line.len() - text.len();
+        let blanks = |window: &[u8]| window.iter().all(|byte| *byte == b' ');
+        let end = text.as_bytes().windows(gap).position(blanks).unwrap_or(text.len());
+        let start = place;
+        // A blank is one byte, so both ends are ends of characters.
+        let (text, behind) = text.split_at_checked(end)?;
+        place += text.chars().count();
+        rest = behind;
+        (!text.is_empty()).then(|| Chunk { place: start, offset, text: text.trim_end() })
+    })
 }

@@ -7,8 +7,9 @@ use super::case;
 
 /// Path and values of every property in the first table.
 fn properties(name: &str) -> Vec<(String, Vec<(String, String)>)> {
-    let tables = nv_tables(&case(name)).unwrap_or_else(|fault| panic!("{name}: {fault}"));
-    tables[0].properties().into_iter().map(|property| (property.path, property.values)).collect()
+    let text = case(name);
+    let tables = nv_tables(&text).unwrap_or_else(|fault| panic!("{name}: {fault}"));
+    tables[0].properties().into_iter().map(|property| (property.path, pairs(&property.values))).collect()
 }
 
 fn values(name: &str, path: &str) -> Vec<(String, String)> {
@@ -89,13 +90,14 @@ fn nesting_is_by_indentation_and_brackets_repeat() {
 
 #[test]
 fn titled_tables_stand_under_an_empty_one() {
-    let tables = nv_tables(&case("nv-show-titled-subtable.txt")).unwrap();
-    let seen: Vec<_> = tables.iter().map(|it| (it.title.as_deref(), it.rows.len(), it.columns.len())).collect();
+    let text = case("nv-show-titled-subtable.txt");
+    let tables = nv_tables(&text).unwrap();
+    let seen: Vec<_> = tables.iter().map(|it| (it.title, it.rows.len(), it.columns.len())).collect();
     assert_eq!(seen, [(None, 0, 4), (Some("dynamic"), 2, 5), (Some("permanent"), 1, 6)]);
     let column = tables[1].column("lladdr").unwrap();
-    assert_eq!(tables[1].rows[1].cells[column].as_deref(), Some("02:00:5e:10:00:08"));
+    assert_eq!(tables[1].rows[1].cells[column], Some("02:00:5e:10:00:08"));
     let column = tables[2].column("address-family").unwrap();
-    assert_eq!(tables[2].rows[0].cells[column].as_deref(), Some("2"));
+    assert_eq!(tables[2].rows[0].cells[column], Some("2"));
 }
 
 #[test]
