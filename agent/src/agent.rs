@@ -37,7 +37,7 @@ pub struct Agent {
     /// What a healthy DPU shows with what runs.
     expected: Expectations,
     hbn_was_silent: bool,
-    /// HBN came back and made its interfaces anew.
+    /// HBN made its interfaces anew: it came back, or the DPU booted.
     interfaces_anew: bool,
     failure: Option<String>,
     retry: Retry<(Digest, Option<Digest>)>,
@@ -88,7 +88,6 @@ impl Agent {
             controller: Controller::new(&settings),
             isolation: Isolation::new(period.isolate_after),
             changed: marker.as_ref().and_then(|marker| still_waiting(marker, period.post_config_check)),
-            applied,
             marker,
             verified: false,
             expected: Expectations {
@@ -97,7 +96,8 @@ impl Agent {
                 ..Expectations::default()
             },
             hbn_was_silent: false,
-            interfaces_anew: false,
+            interfaces_anew: !applied.is_same_boot(),
+            applied,
             failure: None,
             retry: Retry::new(period.pass, period.longest_backoff),
             said: Said::default(),
@@ -203,6 +203,9 @@ impl Agent {
                 self.marker = Some(done.marker);
                 self.verified = true;
                 self.interfaces_anew = false;
+                if let Err(error) = self.applied.record_boot() {
+                    tracing::warn!("this boot cannot be recorded in the state directory: {error}");
+                }
                 self.failure = None;
                 self.retry.reset();
             }

@@ -45,6 +45,9 @@ impl From<&Acknowledgement> for Versions {
     }
 }
 
+/// Where the kernel names each boot by another id.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
 /// The directory that holds the marker and, beside it, the NVUE text that it stands for.
 pub(crate) struct Applied {
     directory: PathBuf,
@@ -87,6 +90,20 @@ impl Applied {
         match (there, path.exists()) {
             (true, false) => write_private(&path, b""),
             (false, true) => remove(&path),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the DPU has not booted since [`record_boot`](Self::record_boot); a kernel that does not say so has not.
+    pub(crate) fn is_same_boot(&self) -> bool {
+        let recorded = std::fs::read(self.directory.join("boot")).ok();
+        std::fs::read(BOOT_ID).map_or(true, |now| recorded.is_some_and(|recorded| recorded == now))
+    }
+
+    /// Records that what runs was brought about since the DPU booted.
+    pub(crate) fn record_boot(&self) -> io::Result<()> {
+        match std::fs::read(BOOT_ID) {
+            Ok(now) if !self.is_same_boot() => write_private(&self.directory.join("boot"), &now),
             _ => Ok(()),
         }
     }

@@ -35,7 +35,7 @@ pub(crate) struct Running<'a> {
     pub(crate) verified: bool,
     /// The DHCP server's files on disk are those of the target.
     pub(crate) dhcp_on_disk: bool,
-    /// HBN was away: the DHCP server may listen on interfaces that are gone.
+    /// HBN was away, or the DPU booted: the DHCP server may listen on interfaces that are gone.
     pub(crate) interfaces_anew: bool,
 }
 

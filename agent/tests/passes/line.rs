@@ -138,6 +138,18 @@ async fn a_restart_without_a_controller_keeps_what_ran() {
 }
 
 #[tokio::test(flavor = "current_thread")]
+async fn after_a_boot_the_dhcp_server_looks_for_its_interfaces_once() {
+    let (controller, dpu, _) = running().await;
+    controller.says(admin(1, 11));
+    dpu.write("state/applied/boot", "another one");
+    for reloads in [1, 0] {
+        dpu.agent().pass().await;
+        assert_eq!(dpu.commands().iter().filter(|it| *it == "dhcp reload").count(), reloads);
+        assert_eq!(controller.told().network_config_version.as_deref(), Some("V1-T1"));
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
 async fn a_restart_while_isolated_stays_isolated() {
     let (controller, dpu, mut agent) = running().await;
     controller.fails(Code::NotFound);
