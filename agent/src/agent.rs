@@ -53,7 +53,7 @@ pub struct Agent {
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// The state directory cannot be used.
-    #[error("cannot use the state directory {path}: {source}")]
+    #[error("cannot use the state directory {path}")]
     StateDir {
         /// The directory.
         path: PathBuf,

@@ -19,8 +19,7 @@ pub(crate) struct Parse {
 impl Parse {
     /// Prints what a parser reads in a file, as JSON.
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
-        let kind = Kind::named(&self.kind)
-            .with_context(|| format!("there is no kind `{}`; the kinds are\n{}", self.kind, kinds()))?;
+        let kind = Kind::named(&self.kind).with_context(|| format!("there is no kind `{}`\n{}", self.kind, kinds()))?;
         let mut text = String::new();
         if self.file.as_os_str() == "-" {
             std::io::stdin().read_to_string(&mut text)?;

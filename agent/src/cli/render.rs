@@ -150,10 +150,11 @@ fn read(path: &Path) -> anyhow::Result<NetworkConfig> {
         }
         _ => fs::read_to_string(path),
     };
-    let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+    let name = if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() };
+    let text = text.with_context(|| format!("cannot read {name}"))?;
     let response: ManagedHostNetworkConfigResponse =
-        serde_json::from_str(&text).with_context(|| format!("{} is no response", path.display()))?;
-    NetworkConfig::try_from(&response).with_context(|| format!("{} cannot be rendered", path.display()))
+        serde_json::from_str(&text).with_context(|| format!("{name} is no response"))?;
+    NetworkConfig::try_from(&response).with_context(|| format!("{name} cannot be rendered"))
 }
 
 fn write(dir: &Path, name: &str, text: &str) -> anyhow::Result<()> {

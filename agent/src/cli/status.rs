@@ -21,7 +21,7 @@ impl Status {
     /// Prints what the agent last wrote down. Ends with 1 while something is in alert or in error.
     pub(crate) fn run(&self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let status = StatusFile::read(&settings.state_dir)
-            .with_context(|| format!("no status in {}: has the agent run?", settings.state_dir.display()))?;
+            .with_context(|| format!("no status in {} (has the agent run?)", settings.state_dir.display()))?;
         let mut out = io::stdout().lock();
         match self.output {
             Format::Json => write_json(&mut out, &status)?,
@@ -34,11 +34,14 @@ impl Status {
 
 fn print(status: &StatusFile, out: &mut impl Write) -> io::Result<()> {
     let runs = &status.runs;
-    let known = |text: &Option<String>| text.as_deref().unwrap_or("-").to_owned();
-    writeln!(out, "runs        {} since {}", runs.kind, known(&runs.since))?;
-    writeln!(out, "  host      {}", known(&runs.managed_host_version))?;
-    writeln!(out, "  instance  {}", known(&runs.instance_network_version))?;
-    writeln!(out, "controller  {} (since {})", status.controller.answer, status.controller.since)?;
+    let since = runs.since.as_deref().map(|since| format!(" since {}", to_the_second(since)));
+    writeln!(out, "runs        {}{}", runs.kind, since.unwrap_or_default())?;
+    for (of, version) in [("host", &runs.managed_host_version), ("instance", &runs.instance_network_version)] {
+        if let Some(version) = version {
+            writeln!(out, "  {of:<8}  {version}")?;
+        }
+    }
+    writeln!(out, "controller  {} (since {})", status.controller.answer, to_the_second(&status.controller.since))?;
     if let Some(error) = &status.error {
         writeln!(out, "error       {error}")?;
     }
@@ -46,4 +49,10 @@ fn print(status: &StatusFile, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "alert       {alert}")?;
     }
     Ok(())
+}
+
+/// A time for people: RFC 3339 without fractions.
+fn to_the_second(time: &str) -> String {
+    let whole = time.split('.').next().unwrap_or(time).trim_end_matches('Z');
+    format!("{}Z", whole.replacen('T', " ", 1))
 }

@@ -60,7 +60,7 @@ pub struct Settings {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigFault {
     /// It could not be read.
-    #[error("cannot read the configuration {path}: {source}")]
+    #[error("cannot read the configuration {path}")]
     Read {
         /// The file.
         path: PathBuf,

@@ -78,6 +78,20 @@ fn nicos_server_gets_the_files_it_knows() {
 }
 
 #[test]
+fn nicos_server_listens_where_its_hosts_are() {
+    let mut response = response("nvue/admin_fnn_primary");
+    for (layer2, interface) in [(false, "pf0hpf_if"), (true, "vlan14")] {
+        let admin = response.admin_interface.as_mut().unwrap();
+        (admin.is_l2_segment, admin.vlan_id) = (layer2, 14);
+        let files = served(&response, DhcpServer::Nico);
+        let hosts: serde_yaml::Value = serde_yaml::from_str(&files.beside[0].text).unwrap();
+        let names: Vec<_> = hosts["host_ip_addresses"].as_mapping().unwrap().keys().collect();
+        assert_eq!(names, [interface]);
+        assert!(files.beside[1].text.contains(&format!(" --interfaces {interface} ")), "{}", files.beside[1].text);
+    }
+}
+
+#[test]
 fn kea_gives_each_port_its_own_address_and_options() {
     let config = kea(&response("nvue/nvue_startup_fnn_with_leaks"));
     let dhcp = &config["Dhcp4"];

@@ -167,7 +167,7 @@ pub(super) fn no_dhcp_flood(name: &str) -> Acl {
 }
 
 /// Everything denied, both ways and in both families: a quarantined host.
-pub(super) fn quarantine(name: impl Fn(Direction, Family) -> String) -> Vec<(Direction, Acl)> {
+pub(super) fn quarantine(name: impl Fn(Direction, Family) -> String) -> Result<Vec<(Direction, Acl)>, RenderError> {
     each_side(|direction, family| {
         let any = match family {
             Family::V4 => "0.0.0.0/0",
@@ -182,7 +182,6 @@ pub(super) fn quarantine(name: impl Fn(Direction, Family) -> String) -> Vec<(Dir
         };
         Ok(Some(Acl { name: name(direction, family), family: family.name(), rules: vec![rule] }))
     })
-    .unwrap_or_default()
 }
 
 /// The site's own rules, which come before those of tenants and let all else pass on to them.

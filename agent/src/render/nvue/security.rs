@@ -18,7 +18,7 @@ pub(super) fn overrides(config: &NetworkConfig) -> Result<Sided, RenderError> {
         };
         format!("p0004_security_policy_override_{}_host_{side}", family.name())
     };
-    if config.quarantined { Ok(acl::quarantine(name)) } else { acl::overrides(&config.overrides, name) }
+    if config.quarantined { acl::quarantine(name) } else { acl::overrides(&config.overrides, name) }
 }
 
 /// The tenant's groups as one, for a host whose networks share one VRF.
