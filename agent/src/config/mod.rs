@@ -185,6 +185,26 @@ mod tests {
     }
 
     #[test]
+    fn the_example_has_every_key() {
+        for section in ["", "tls", "rpc", "period", "hbn", "hbn.rest", "dhcp", "health", "templates", "log"] {
+            let header = if section.is_empty() { String::new() } else { format!("[{section}]\n") };
+            // A key that is not there is answered with all that are.
+            let fault = Settings::parse(&format!("{LEAST}{header}no_such_key = 1")).unwrap_err();
+            let (_, known) = fault.split_once("expected ").unwrap();
+            let keys: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+            assert!(!keys.is_empty(), "{fault}");
+            let bare: Vec<&str> = EXAMPLE.lines().map(|line| line.trim_start_matches("# ")).collect();
+            let start = bare.iter().position(|line| *line == header.trim_end()).unwrap();
+            let body = || bare[start + 1..].iter().take_while(|line| !line.starts_with('['));
+            for key in keys {
+                let as_value = body().any(|line| line.starts_with(&format!("{key} = ")));
+                let as_table = bare.contains(&format!("[{section}.{key}]").replace("[.", "[").as_str());
+                assert!(as_value || as_table, "{section}.{key} is not in the example");
+            }
+        }
+    }
+
+    #[test]
     fn faults_name_the_place() {
         for (text, place) in [
             ("machine_id = \"x\"\ncontroller = \"http://x\"", "no machine id"),

@@ -31,7 +31,8 @@ esac
 "#;
 
 const VTYSH: &str = r#"
-cd "$1"
+cd "$1"; shift
+echo "vtysh $*" >> probes
 [ -f on-vtysh ] && . ./on-vtysh
 cat bgp.json
 "#;

@@ -56,10 +56,13 @@ async fn an_unchanged_answer_runs_nothing_and_writes_nothing() {
         files.map(|name| std::fs::metadata(dpu.path().join(name)).unwrap().modified().unwrap())
     };
     let before = written();
+    dpu.remove("probes");
     for _ in 0..3 {
         agent.pass().await;
     }
     assert_eq!(dpu.commands(), Vec::<String>::new());
+    let probes = dpu.read("probes").unwrap();
+    assert_eq!(probes.lines().collect::<Vec<_>>(), ["vtysh -c show bgp summary json"; 3], "one probe a pass");
     assert_eq!(written(), before);
     assert_eq!(controller.state().reports.len(), 5);
 }
