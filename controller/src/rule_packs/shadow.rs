@@ -63,6 +63,8 @@ pub(super) async fn shadow(
             shadow.changes.push(Changed { host, state, before, after, why });
         }
     }
+    shadow.changes.sort_by(|one, other| one.host.cmp(&other.host));
+    shadow.stranded.sort();
     Ok(shadow)
 }
 

@@ -80,6 +80,31 @@ async fn two_reconcilers_on_one_database_move_each_host_once() {
 }
 
 #[tokio::test]
+async fn nobody_waits_for_the_database_while_a_bmc_takes_its_time() {
+    let site = TestSite::start(1, "Ready").await;
+    let running = site.reconcile(settings());
+    let vpc = site.create_vpc().await;
+    site.create_instance(0, &vpc).await;
+    site.until_state(0, "Assigned/WaitingForNetworkConfig").await;
+    let machine = std::sync::Arc::clone(&site.bmcs[0].machine);
+    machine.holds_resets.store(true, Ordering::SeqCst);
+    site.acknowledge_all(0).await;
+    let intended = |record: &controller::store::HostRecord| {
+        record.actions.iter().any(|action| action.name == "redfish.force_restart")
+    };
+    site.until(0, "restart under way", intended).await;
+    // There is one writer at a time: a transaction that was open now would hold this one up.
+    for _ in 0..10 {
+        let turn = tokio::time::timeout(Duration::from_millis(500), site.store.write()).await;
+        drop(turn.expect("a transaction is open").unwrap());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    machine.holds_resets.store(false, Ordering::SeqCst);
+    site.until_state(0, "Assigned/Ready").await;
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn a_site_where_nothing_happens_decides_nothing() {
     let site = TestSite::start(2, "Ready").await;
     let running = site.reconcile(ReconcileSettings { sweep: Duration::from_millis(50), ..settings() });

@@ -24,6 +24,7 @@ on_each_database! {
     what_a_forgotten_dpu_had_is_held_and_comes_back_with_it,
     everything_is_counted,
     two_tasks_count_to_400_together,
+    writers_that_take_hosts_in_opposite_order_all_finish,
     a_database_locked_by_another_process_is_waited_for,
     extreme_values_come_back_as_they_were,
 }
@@ -229,6 +230,32 @@ async fn two_tasks_count_to_400_together(database: &Database) {
     assert_eq!(tx.life(&host(1)).await.unwrap().counters["steps"], 400);
 }
 
+/// Two writers that take the same rows in opposite order neither wait for each other for ever nor fail.
+async fn writers_that_take_hosts_in_opposite_order_all_finish(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for order in [[1, 2], [2, 1]] {
+        let store = site.store.clone();
+        tasks.spawn(async move {
+            for _ in 0..100 {
+                let mut tx = store.write().await.unwrap();
+                for n in order {
+                    let mut life = tx.life(&host(n)).await.unwrap();
+                    *life.counters.entry("rounds".into()).or_insert(0) += 1;
+                    tx.store_stay(&host(n), &life).await.unwrap();
+                }
+                tx.commit().await.unwrap();
+            }
+        });
+    }
+    let ended = tokio::time::timeout(Duration::from_secs(60), tasks.join_all()).await;
+    assert!(ended.is_ok(), "the writers block each other");
+    let mut tx = site.store.read().await.unwrap();
+    for n in [1, 2] {
+        assert_eq!(tx.life(&host(n)).await.unwrap().counters["rounds"], 200);
+    }
+}
+
 /// Another process holds the lock: the writer waits for its turn, and says so if it does not come.
 async fn a_database_locked_by_another_process_is_waited_for(database: &Database) {
     let site = TestSite::start(&database.url).await;
@@ -272,6 +299,42 @@ async fn extreme_values_come_back_as_they_were(database: &Database) {
     seen.agent_version = None;
     tx.put_observation(&seen).await.unwrap();
     assert_eq!(tx.observation(&dpu(1, 0)).await.unwrap(), Some(seen));
+}
+
+/// A database in memory is its connection's own: all work has to happen on that one, and nothing may close it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_in_memory_is_the_same_for_everybody() {
+    let site = TestSite::start("sqlite::memory:").await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..20 {
+        let store = site.store.clone();
+        tasks.spawn(async move {
+            let mut tx = store.write().await.unwrap();
+            let mut life = tx.life(&host(1)).await.unwrap();
+            *life.counters.entry("steps".into()).or_insert(0) += 1;
+            tx.store_stay(&host(1), &life).await.unwrap();
+            tx.commit().await.unwrap();
+            store.read().await.unwrap().hosts().await.unwrap().len()
+        });
+    }
+    assert_eq!(tasks.join_all().await, [2; 20]);
+    assert_eq!(site.store.read().await.unwrap().life(&host(1)).await.unwrap().counters["steps"], 20);
+}
+
+/// A number that is there twice, or a file that is passed over, would show only on somebody's database.
+#[test]
+fn migrations_have_one_number_each_and_no_file_is_passed_over() {
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+    let mut numbers = Vec::new();
+    for file in std::fs::read_dir(dir).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        let number = name.strip_suffix(".sql").and_then(|name| name.split_once('_')).map(|(number, _)| number);
+        let number = number.filter(|number| number.len() == 4 && number.bytes().all(|digit| digit.is_ascii_digit()));
+        numbers.push(number.unwrap_or_else(|| panic!("{name} is no NNNN_NAME.sql")).to_owned());
+    }
+    numbers.sort();
+    let expected: Vec<String> = (1..=numbers.len()).map(|number| format!("{number:04}")).collect();
+    assert_eq!(numbers, expected);
 }
 
 #[tokio::test]

@@ -7,10 +7,19 @@ use super::{
     fields::{instance_id, invalid},
     view,
 };
-use crate::{VpcId, store::Instance};
+use crate::{
+    InstanceId, VpcId,
+    store::{Instance, Tx},
+};
 
 /// Instances that one request may ask for.
 const MOST_INSTANCES: usize = 1_000;
+
+/// An instance that a request names.
+pub(super) async fn known_instance(tx: &mut Tx, id: InstanceId) -> Result<Instance, Status> {
+    let found = tx.instance(id).await.map_err(from_store)?;
+    found.ok_or_else(|| Status::not_found(format!("there is no instance {id}")))
+}
 
 impl ForgeService {
     pub(super) async fn find_ids(&self, filter: forge::InstanceSearchFilter) -> Result<forge::InstanceIdList, Status> {

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use proto::forge;
 use tonic::Status;
 
-use super::{ForgeService, answer::from_store, fields::instance_id};
+use super::{ForgeService, answer::from_store, fields::instance_id, find::known_instance};
 use crate::{Moment, store::Event};
 
 impl ForgeService {
@@ -16,11 +16,7 @@ impl ForgeService {
         let id = instance_id("id", request.id.as_ref())?;
         let now = Moment::now();
         let mut tx = self.store.write().await.map_err(from_store)?;
-        let mut instance = tx
-            .instance(id)
-            .await
-            .map_err(from_store)?
-            .ok_or_else(|| Status::not_found(format!("there is no instance {id}")))?;
+        let mut instance = known_instance(&mut tx, id).await?;
         let record = tx.host_record(&instance.host).await.map_err(from_store)?;
         if instance.deletion_requested_at.is_none() {
             if let Some(refusal) = self.judge.release_refusal(&record) {

@@ -6,6 +6,7 @@ use super::{
     allocate::{check_config, check_metadata},
     answer::{from_address, from_faults, from_store},
     fields::{instance_id, invalid, version},
+    find::known_instance,
     view,
 };
 use crate::{
@@ -27,11 +28,7 @@ impl ForgeService {
         let site = self.site()?;
         let now = Moment::now();
         let mut tx = self.store.write().await.map_err(from_store)?;
-        let mut instance = tx
-            .instance(id)
-            .await
-            .map_err(from_store)?
-            .ok_or_else(|| Status::not_found(format!("there is no instance {id}")))?;
+        let mut instance = known_instance(&mut tx, id).await?;
         let refuse = |fault: String| Err(Status::failed_precondition(fault));
         if let Some(wanted) = wanted_version.filter(|wanted| *wanted != instance.config_version) {
             return refuse(format!("instance {id} is at config version {}, not {wanted}", instance.config_version));

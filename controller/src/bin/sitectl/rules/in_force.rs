@@ -95,20 +95,23 @@ impl How {
         mut call: impl AsyncFnMut(bool) -> Result<ApplyRulesResponse, Failure>,
     ) -> Result<String, Failure> {
         let tried = call(true).await?;
+        let text = format.answer(&tried, told)?;
         if self.dry_run {
-            let text = format.answer(&tried, told)?;
-            return if tried.refusal.is_empty() { Ok(text) } else { Err(Failure::Refused(text)) };
+            return if tried.refusal.is_empty() { Ok(text) } else { Err(not_in_force(&text)) };
         }
         if tried.refusal.is_empty() && !tried.changes.is_empty() && !self.yes {
-            let text = format.answer(&tried, told)?;
             let force = if tried.objection.is_empty() { "" } else { " --force" };
-            return Err(Failure::Refused(format!("{text}\nnot in force: agree with --yes{force}")));
+            return Err(not_in_force(&format!("{text}\nagree with --yes{force}")));
         }
         // What is refused is offered all the same: the site is to know that it runs on stale rules.
         let done = call(false).await?;
         let text = format.answer(&done, told)?;
-        if done.applied { Ok(text) } else { Err(Failure::Refused(text)) }
+        if done.applied { Ok(text) } else { Err(not_in_force(&text)) }
     }
+}
+
+fn not_in_force(why: &str) -> Failure {
+    Failure::Refused(format!("the rules are not put in force\n\n{why}"))
 }
 
 fn told(answer: &ApplyRulesResponse) -> String {
