@@ -16,11 +16,12 @@ use rhai::AST;
 
 use crate::{
     check,
-    decide::test::Tested,
+    decide::test::{SomeApplies, Tested},
     declare::{Block, BlockKind, Declarations, SlaDecl, StateDecl, Use, VerbDecl},
     fault::{Faults, Place},
     guard::{
         Body, Guard, Number,
+        fold::Fold,
         interpret::Interpreter,
         names::{Functions, Names},
         predicate::IntExpr,
@@ -29,7 +30,6 @@ use crate::{
     health::Reports,
     pack::LoadOptions,
     ruleset::{Arm, Gate, RuleSet, State, Verb},
-    snapshot::FactType,
     state_path::StatePath,
 };
 
@@ -109,17 +109,24 @@ pub(crate) fn build(input: Input, options: &LoadOptions, faults: &mut Faults) ->
     builder.unused_steps(&declarations.blocks);
     let any = builder.any_rules(&declarations.blocks, &mut rules);
     builder.states(&declarations.blocks, &any, &mut rules);
-    let RuleSet { states, arms, gates, .. } = &mut rules;
+    let RuleSet { states, arms, gates, reports, .. } = &mut rules;
     for state in states {
-        state.any_steps = Tested::all(&state.any_arms, arms, gates);
-        state.steps = Tested::all(&state.arms, arms, gates);
+        let in_state = Fold { path: Some(&state.path), reports };
+        state.any_steps = Tested::all(&state.any_arms, arms, gates, &in_state);
+        state.some_any_applies = SomeApplies::of(&state.any_arms, arms, &in_state);
+        // A DPU can be in another state than its host.
+        let own = Fold { path: Some(&state.path).filter(|_| !state.of_dpu), reports };
+        state.steps = Tested::all(&state.arms, arms, gates, &own);
     }
     collect_reads(&mut rules);
     if !incomplete {
         check::check(&rules, &any, &mut found);
     } else {
         // Names that a broken file would have declared are missing everywhere: only its own faults are worth reading.
-        found.0.retain(|fault| !fault.check.starts_with("unknown-") || fault.check == "unknown-fact");
+        found.0.retain(|fault| match fault.check {
+            "unknown-fact" => true,
+            check => check != "initial" && !check.starts_with("unknown-"),
+        });
     }
     faults.0.append(&mut found.0);
     Some(rules)
@@ -170,7 +177,8 @@ impl Builder<'_> {
                 None
             }
             [_, second, ..] => {
-                self.faults.add("initial", &second.place, "hosts can start in one state only");
+                let message = "hosts can start in one state only";
+                self.faults.hint("initial", &second.place, message, "keep one `initial(…)` in the whole pack");
                 None
             }
         }
@@ -236,6 +244,7 @@ impl Builder<'_> {
                 any_arms,
                 arms,
                 any_steps: Box::default(),
+                some_any_applies: None,
                 steps: Box::default(),
                 timed: Vec::new(),
                 reads: Reads::default(),
@@ -270,7 +279,7 @@ fn collect_reads(rules: &mut RuleSet) {
                 of_arm.add(&guard.reads);
             }
             add_reports(&mut of_arm, reports);
-            if of_arm.facts.iter().any(|fact| fact.kind == FactType::Age) || of_arm.records {
+            if of_arm.ages {
                 state.timed.push(*arm_number);
             }
             state.reads.add(&of_arm);

@@ -25,9 +25,15 @@ use crate::{
 /// Takes note of the arms that were tried.
 pub(crate) trait Tracer {
     fn step(&mut self, arm: usize, dpu: Option<usize>, result: ArmResult);
+    /// None of these applies.
+    fn skip(&mut self, steps: &[Tested]);
 }
 
 impl Tracer for Trace {
+    fn skip(&mut self, steps: &[Tested]) {
+        steps.iter().for_each(|step| self.step(step.number, None, ArmResult::Skipped));
+    }
+
     fn step(&mut self, arm: usize, dpu: Option<usize>, result: ArmResult) {
         let arm = u32::try_from(arm).unwrap_or(u32::MAX);
         self.steps.push(Step { arm, dpu: dpu.and_then(|dpu| u16::try_from(dpu).ok()), result });
@@ -38,6 +44,7 @@ impl Tracer for Trace {
 struct Untraced;
 
 impl Tracer for Untraced {
+    fn skip(&mut self, _: &[Tested]) {}
     fn step(&mut self, _: usize, _: Option<usize>, _: ArmResult) {}
 }
 
@@ -72,9 +79,13 @@ impl RuleSet {
         let Some(state) = self.state(&snapshot.state.path) else { return unknown_state(&snapshot.state.path) };
         let shared = Shared::new();
         let env = Env::new(snapshot, &self.reports, &shared);
-        let any = self.run(state.any_steps.iter(), &env, None, tracer);
-        if !matches!(any, Outcome::Nothing) {
-            return self.conclude(any, state, &env);
+        if state.some_any_applies.as_ref().is_none_or(|some| some.to(&env)) {
+            let any = self.run(state.any_steps.iter(), &env, None, tracer);
+            if !matches!(any, Outcome::Nothing) {
+                return self.conclude(any, state, &env);
+            }
+        } else {
+            tracer.skip(&state.any_steps);
         }
         if state.of_dpu {
             return self.decide_dpus(state, &env, tracer);
@@ -94,7 +105,7 @@ impl RuleSet {
         let arm = |number: usize| self.arms.get(number);
         for step in steps {
             let number = step.number;
-            match step.applies(&self.arms, env, dpu.is_some()) {
+            match step.applies(env) {
                 Ok(true) => {}
                 Ok(false) => {
                     tracer.step(number, dpu, ArmResult::Skipped);
@@ -105,8 +116,8 @@ impl RuleSet {
                     return arm(number).map_or(Outcome::Nothing, |arm| Outcome::Failed(error, arm, None));
                 }
             }
-            let (gate, ask) = match &step.outcome {
-                test::Outcome::Gate(gate, ask) => (*gate, ask.as_ref()),
+            let (gate, asks) = match &step.outcome {
+                test::Outcome::Gate(gate, asks) => (*gate, asks),
                 test::Outcome::Stays => {
                     tracer.step(number, dpu, ArmResult::Blocked);
                     return arm(number).map_or(Outcome::Nothing, Outcome::Arm);
@@ -116,11 +127,7 @@ impl RuleSet {
                     return arm(number).map_or(Outcome::Nothing, Outcome::Arm);
                 }
             };
-            let open = match ask {
-                Some(ask) => ask.of(env),
-                None => self.gates.get(gate).map_or(Ok(true), |gate| gate.guard.holds(env)),
-            };
-            match open {
+            match asks.hold(env) {
                 Ok(true) => tracer.step(number, dpu, ArmResult::Passed),
                 Ok(false) => {
                     tracer.step(number, dpu, ArmResult::Blocked);
@@ -139,22 +146,18 @@ impl RuleSet {
     pub(crate) fn recheck_after(&self, state: &State, env: &Env<'_>) -> Option<i64> {
         let arms = state.timed.iter().filter_map(|arm| self.arms.get(*arm));
         let guards = arms.flat_map(|arm| crate::build::arm_guards(arm, &self.gates));
-        let flips = guards.filter_map(|guard| {
-            if guard.of_dpu {
-                env.host.dpus.iter().filter_map(|dpu| guard.next_flip(&env.with(0, dpu))).min()
-            } else {
-                guard.next_flip(env)
-            }
-        });
-        flips.min()
+        let timed = guards.filter(|guard| guard.reads.ages || !guard.reads.reports.is_empty());
+        timed.filter_map(|guard| guard.next_flip_of_any(guard.of_dpu, env)).min()
     }
 }
 
 /// The arm's actions, with the DPUs they are for filled in.
+#[inline]
 fn actions(arm: &Arm, env: &Env<'_>, dpu: Option<&Dpu>) -> Result<Vec<Action>, GuardError> {
-    if arm.actions.is_empty() {
-        return Ok(Vec::new());
-    }
+    if arm.actions.is_empty() { Ok(Vec::new()) } else { filled_in(arm, env, dpu) }
+}
+
+fn filled_in(arm: &Arm, env: &Env<'_>, dpu: Option<&Dpu>) -> Result<Vec<Action>, GuardError> {
     let mut dpus: Vec<String> = dpu.map(|dpu| dpu.id.clone()).into_iter().collect();
     if let Some((guard, selection)) = &arm.select {
         dpus.clear();

@@ -149,6 +149,17 @@ pub enum Argument {
     Texts(Vec<Arc<str>>),
 }
 
+impl std::fmt::Display for Argument {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bool(value) => value.fmt(f),
+            Self::Int(value) => value.fmt(f),
+            Self::Text(text) => write!(f, "\"{text}\""),
+            Self::Texts(texts) => write!(f, "[{}]", texts.join(", ")),
+        }
+    }
+}
+
 /// What to do if an action fails.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::{
     RuleSet,
     graph::{Graph, GraphArm},
+    ruleset::Kept,
 };
 
 /// One difference between two rule sets.
@@ -16,8 +17,8 @@ pub struct Change {
     pub kind: ChangeKind,
     /// What: `state Assigned/Ready`, `gate primary_p0_ready`, `timeout power_down_wait`.
     pub what: String,
-    /// How, if it changed.
-    pub how: String,
+    /// How, if it changed: one line for each part of it that did.
+    pub how: Vec<String>,
 }
 
 /// Kinds of changes.
@@ -40,7 +41,7 @@ impl std::fmt::Display for Change {
             ChangeKind::Changed => write!(f, "{}", self.what)?,
         }
         if !self.how.is_empty() {
-            write!(f, ": {}", self.how)?;
+            write!(f, ": {}", self.how.join("; "))?;
         }
         Ok(())
     }
@@ -52,7 +53,7 @@ pub fn diff(old: &RuleSet, new: &RuleSet) -> Vec<Change> {
     let mut changes = Vec::new();
     let (was, is) = (old.graph(), new.graph());
     if was.initial != is.initial {
-        let how = format!("{} instead of {}", is.initial, was.initial);
+        let how = vec![format!("{} instead of {}", is.initial, was.initial)];
         changes.push(Change { kind: ChangeKind::Changed, what: "initial state".to_owned(), how });
     }
     compare(&mut changes, "state", &states(&was), &states(&is));
@@ -60,6 +61,10 @@ pub fn diff(old: &RuleSet, new: &RuleSet) -> Vec<Change> {
     compare(&mut changes, "gate", &gates(old), &gates(new));
     compare(&mut changes, "what tenants see as", &tenant_views(old), &tenant_views(new));
     compare(&mut changes, "what alerts prevent:", &prevented(old), &prevented(new));
+    compare(&mut changes, "report", &reports(old), &reports(new));
+    compare(&mut changes, "counter", &kept(&old.counters), &kept(&new.counters));
+    compare(&mut changes, "note", &kept(&old.notes), &kept(&new.notes));
+    compare(&mut changes, "function", &functions(old), &functions(new));
     compare(&mut changes, "timeout", &numbers(old.timeouts(), " s"), &numbers(new.timeouts(), " s"));
     compare(&mut changes, "limit", &numbers(old.limits(), ""), &numbers(new.limits(), ""));
     changes
@@ -115,6 +120,51 @@ fn prevented(rules: &RuleSet) -> BTreeMap<String, Lines> {
     prevented
 }
 
+fn reports(rules: &RuleSet) -> BTreeMap<String, Lines> {
+    let reports = rules.reports.reports.iter().map(|report| {
+        let lines = report.parts.iter().map(|part| part.describe(&rules.reports));
+        (report.name.clone(), lines.collect())
+    });
+    reports.collect()
+}
+
+fn kept(kept: &[Kept]) -> BTreeMap<String, Lines> {
+    let kept = kept.iter().map(|kept| (kept.name.to_string(), vec![format!("kept in [{}]", kept.within.join(", "))]));
+    kept.collect()
+}
+
+/// Functions that guards call, as they are written.
+fn functions(rules: &RuleSet) -> BTreeMap<String, Lines> {
+    let mut functions = BTreeMap::new();
+    for text in rules.sources.values() {
+        let starts = text.match_indices("\nfn ").map(|(at, _)| at + 1).chain(text.starts_with("fn ").then_some(0));
+        for start in starts {
+            let rest = &text[start..];
+            let Some(name) = rest.strip_prefix("fn ").and_then(|rest| rest.split('(').next()) else { continue };
+            let whole = rest.get(..body_end(rest)).unwrap_or(rest);
+            functions.insert(name.to_owned(), vec![whole.split_whitespace().collect::<Vec<_>>().join(" ")]);
+        }
+    }
+    functions
+}
+
+/// Where the braces of a function that starts here are closed.
+fn body_end(text: &str) -> usize {
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    for (at, letter) in text.char_indices() {
+        match letter {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            '{' if !quoted => depth += 1,
+            '}' if !quoted && depth <= 1 => return at + 1,
+            '}' if !quoted => depth -= 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
 fn numbers<'a>(numbers: impl Iterator<Item = (&'a str, i64)>, unit: &str) -> BTreeMap<String, Lines> {
     numbers.map(|(name, value)| (name.to_owned(), vec![format!("{value}{unit}")])).collect()
 }
@@ -130,6 +180,7 @@ fn words(arm: &GraphArm) -> String {
         words.extend(arm.guards.iter().map(|guard| format!(" when {guard}")));
     }
     words.extend(arm.actions.iter().map(|action| format!(" doing {action}")));
+    words.extend(arm.records.iter().map(|record| format!(", {record}")));
     words.extend(arm.also_to.iter().map(|to| format!(" or to {to}")));
     words
 }
@@ -137,7 +188,7 @@ fn words(arm: &GraphArm) -> String {
 fn compare(changes: &mut Vec<Change>, what: &str, old: &BTreeMap<String, Lines>, new: &BTreeMap<String, Lines>) {
     for (name, was) in old {
         let Some(is) = new.get(name) else {
-            changes.push(Change { kind: ChangeKind::Removed, what: format!("{what} {name}"), how: String::new() });
+            changes.push(Change { kind: ChangeKind::Removed, what: format!("{what} {name}"), how: Vec::new() });
             continue;
         };
         let gone = was.iter().filter(|line| !is.contains(line)).map(|line| format!("no longer {line}"));
@@ -147,11 +198,11 @@ fn compare(changes: &mut Vec<Change>, what: &str, old: &BTreeMap<String, Lines>,
             how.push("its arms stand in another order".to_owned());
         }
         if !how.is_empty() {
-            let change = Change { kind: ChangeKind::Changed, what: format!("{what} {name}"), how: how.join("; ") };
+            let change = Change { kind: ChangeKind::Changed, what: format!("{what} {name}"), how };
             changes.push(change);
         }
     }
     for name in new.keys().filter(|name| !old.contains_key(*name)) {
-        changes.push(Change { kind: ChangeKind::Added, what: format!("{what} {name}"), how: String::new() });
+        changes.push(Change { kind: ChangeKind::Added, what: format!("{what} {name}"), how: Vec::new() });
     }
 }

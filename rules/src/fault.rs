@@ -38,16 +38,12 @@ pub struct PackFault {
     /// What is wrong.
     pub message: String,
     /// What to do about it.
-    pub hint: Option<String>,
+    pub hint: String,
 }
 
 impl fmt::Display for PackFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.message)?;
-        if let Some(hint) = &self.hint {
-            write!(f, " ({hint})")?;
-        }
-        Ok(())
+        write!(f, "{}: {} ({})", self.place, self.message, self.hint)
     }
 }
 
@@ -79,12 +75,7 @@ impl std::error::Error for PackFaults {}
 pub(crate) struct Faults(pub(crate) Vec<PackFault>);
 
 impl Faults {
-    pub(crate) fn add(&mut self, check: &'static str, place: &Place, message: impl Into<String>) -> &mut PackFault {
-        self.0.push(PackFault { place: place.clone(), check, message: message.into(), hint: None });
-        let last = self.0.len() - 1;
-        &mut self.0[last]
-    }
-
+    /// What is wrong, and what to do about it.
     pub(crate) fn hint(
         &mut self,
         check: &'static str,
@@ -92,7 +83,7 @@ impl Faults {
         message: impl Into<String>,
         hint: impl Into<String>,
     ) {
-        self.add(check, place, message).hint = Some(hint.into());
+        self.0.push(PackFault { place: place.clone(), check, message: message.into(), hint: hint.into() });
     }
 
     /// A name that nobody declared, with the nearest that somebody did.
@@ -104,8 +95,36 @@ impl Faults {
         name: &str,
         known: impl IntoIterator<Item = &'a str>,
     ) {
-        let hint = nearest(name, known).map(|near| format!("did you mean `{near}`?"));
-        self.add(check, place, format!("unknown {what} `{name}`")).hint = hint;
+        let known = known.into_iter().collect::<Vec<_>>();
+        let hint = did_you_mean(name, known.iter().copied(), || instead(what, name, &known));
+        self.hint(check, place, format!("unknown {what} `{name}`"), hint);
+    }
+}
+
+/// The nearest known name as a question, else another hint.
+pub(crate) fn did_you_mean<'a>(
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    otherwise: impl FnOnce() -> String,
+) -> String {
+    nearest(name, known).map_or_else(otherwise, |near| format!("did you mean `{near}`?"))
+}
+
+/// What to do about a name that is like none of the known ones.
+fn instead(what: &str, name: &str, known: &[&str]) -> String {
+    match what {
+        "fact" => "`sitectl rules facts` lists all facts".to_owned(),
+        "state" => format!("declare it with `state(\"{name}\")`"),
+        "gate" => format!("declare it with `gate(\"{name}\", |h| …).waits(\"…\")`"),
+        "failure cause" => format!("declare it with `failure_cause(\"{name}\")`"),
+        "timeout" => format!("declare it with `timeout(\"{name}\", minutes(…))`"),
+        "limit" => format!("declare it with `limit(\"{name}\", …)`"),
+        "probe" | "classification" | "action" | "counter" | "note" | "report" | "steps" => {
+            format!("declare it with `{what}(\"{name}\")`")
+        }
+        "function" => format!("declare it with `fn {name}(h) {{ … }}`"),
+        _ if known.is_empty() => "there is none".to_owned(),
+        _ => format!("known are {}", known.join(", ")),
     }
 }
 
@@ -113,10 +132,16 @@ impl Faults {
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= 2.max(candidate.len() / 3))
+        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), other_beginning(name, candidate), candidate))
+        .filter(|(distance, _, candidate)| *distance <= 2.max(candidate.len() / 3))
         .min()
-        .map(|(_, candidate)| candidate)
+        .map(|(_, _, candidate)| candidate)
+}
+
+/// How much of a candidate's beginning is not that of the name: `go` is nearer to `gone` than `gate` is.
+fn other_beginning(name: &str, candidate: &str) -> usize {
+    let alike = name.chars().zip(candidate.chars()).take_while(|(a, b)| a == b).count();
+    candidate.chars().count() - alike
 }
 
 #[cfg(test)]
@@ -129,5 +154,6 @@ mod tests {
         assert_eq!(nearest("deletion_requestd", known), Some("deletion_requested"));
         assert_eq!(nearest("presnt", known), Some("present"));
         assert_eq!(nearest("x", known), None);
+        assert_eq!(nearest("gone", ["gate", "go", "note"]), Some("go"));
     }
 }

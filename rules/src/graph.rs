@@ -1,13 +1,14 @@
 //! The graph of a rule set, for drawings and for programs.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use serde::Serialize;
 
 use crate::{
     RuleSet, StateKind,
     check::graph::targets,
-    declare::Wanted,
+    decision::{Action, OnFailure},
+    declare::{Selection, Wanted},
     guard::Body,
     guard::predicate::IntExpr,
     ruleset::{Arm, Verb},
@@ -35,8 +36,14 @@ pub struct GraphState {
     pub of_dpu: bool,
     /// It is left when all DPUs are in it.
     pub barrier: bool,
+    /// DPUs in it do not take part.
+    pub aside: bool,
+    /// Hosts are put there by other means than an arm.
+    pub entry: bool,
     /// Time limit in seconds; none without one, or if it is computed.
     pub sla_seconds: Option<i64>,
+    /// The time limit depends on the host.
+    pub sla_computed: bool,
     /// Where it stands, `file:line`.
     pub at: String,
     /// Its arms, in order.
@@ -69,12 +76,43 @@ pub struct GraphArm {
     pub reason: Option<String>,
     /// Its conditions as written, with `unless` as `not`; with that of its gate.
     pub guards: Vec<String>,
-    /// Names of its actions.
-    pub actions: Vec<String>,
+    /// What it does, in order.
+    pub actions: Vec<GraphAction>,
+    /// What it records besides, in words: `counts recovery_reboots`, `notes entered_from = ready`.
+    pub records: Vec<String>,
     /// Facts that its conditions can read.
     pub facts: Vec<String>,
     /// Where it stands, `file:line`.
     pub at: String,
+}
+
+/// An action of an arm.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GraphAction {
+    /// Its name.
+    pub name: String,
+    /// Its arguments, as text.
+    pub args: BTreeMap<String, String>,
+    /// `stay`, `ignore`, or the state to go to if it fails.
+    pub on_failure: String,
+    /// `first` or `each` if it is for DPUs that the arm chooses.
+    pub dpus: Option<&'static str>,
+}
+
+impl std::fmt::Display for GraphAction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.name)?;
+        if !self.args.is_empty() {
+            let args = self.args.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>();
+            write!(f, " ({})", args.join(", "))?;
+        }
+        match (self.dpus, self.on_failure.as_str()) {
+            (None, "stay") => Ok(()),
+            (Some(dpus), "stay") => write!(f, " on {dpus} DPU that fits"),
+            (_, "ignore") => f.write_str(" which may fail"),
+            (_, state) => write!(f, " and if it fails going to {state}"),
+        }
+    }
 }
 
 impl RuleSet {
@@ -86,6 +124,9 @@ impl RuleSet {
             kind: state.kind,
             of_dpu: state.of_dpu,
             barrier: state.barrier,
+            aside: state.aside,
+            entry: state.entry,
+            sla_computed: state.sla.as_ref().is_some_and(|sla| !matches!(sla.body, Body::Native(IntExpr::Const(_)))),
             sla_seconds: state.sla.as_ref().and_then(|sla| match sla.body {
                 Body::Native(IntExpr::Const(seconds)) => Some(seconds),
                 _ => None,
@@ -152,11 +193,42 @@ impl RuleSet {
                 _ => gate.map(|gate| gate.reason.to_string()),
             },
             guards,
-            actions: arm.actions.iter().map(|action| action.name.to_string()).collect(),
+            actions: arm.actions.iter().map(|action| graph_action(action, arm)).collect(),
+            records: records(arm),
             facts,
             at: format!("{}:{}", arm.place.file, arm.place.line),
         }
     }
+}
+
+fn graph_action(action: &Action, arm: &Arm) -> GraphAction {
+    GraphAction {
+        name: action.name.to_string(),
+        args: action.args.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+        on_failure: match &action.on_failure {
+            OnFailure::Stay => "stay".to_owned(),
+            OnFailure::Ignore => "ignore".to_owned(),
+            OnFailure::Go(state) => state.to_string(),
+        },
+        dpus: arm.select.as_ref().map(|(_, selection)| match selection {
+            Selection::First => "first",
+            Selection::Each => "each",
+        }),
+    }
+}
+
+/// What an arm records, in words.
+fn records(arm: &Arm) -> Vec<String> {
+    let mut words = Vec::new();
+    words.extend(arm.resets.iter().map(|counter| format!("begins {counter} anew")));
+    words.extend(arm.counts.iter().map(|counter| format!("counts {counter}")));
+    words.extend(arm.notes.iter().map(|(note, value)| match value.as_str() {
+        "" => format!("forgets {note}"),
+        value => format!("notes {note} = {value}"),
+    }));
+    words.extend(arm.cause.iter().map(|cause| format!("records {cause}")));
+    words.extend(arm.clears_failure.then(|| "clears the failure".to_owned()));
+    words
 }
 
 impl Graph {

@@ -151,7 +151,7 @@ impl Reports {
     pub(crate) fn visit<'a>(&'a self, at: ReportRef, env: &Env<'a>, visit: Visit<'_, 'a>) -> Answer<()> {
         let Some(report) = self.reports.get(at.report) else { return Ok(()) };
         // Guards of a DPU's report see that DPU as their own.
-        let bound = if report.of_dpu { env.with(0, env.dpus[at.depth as usize]) } else { *env };
+        let bound = if report.of_dpu { env.with(0, env.dpu(at.depth)) } else { *env };
         for part in &report.parts {
             let own_guard = !matches!(part.source, Source::Dpus(_));
             if own_guard && !holds(part.when.as_ref(), &bound, true)? {
@@ -175,7 +175,7 @@ impl Reports {
         classified: bool,
         visit: Visit<'_, 'a>,
     ) -> Answer<(bool, bool)> {
-        let (host, dpu) = (&env.host.health, env.dpus[0]);
+        let (host, dpu) = (&env.host.health, env.dpu(0));
         let of = report.of_dpu.then_some(dpu);
         let mut one = |stored: &'a Option<HealthReport>| {
             let more = stored
@@ -229,6 +229,31 @@ impl Reports {
 }
 
 impl Part {
+    /// The part in the words of its rule.
+    pub(crate) fn describe(&self, reports: &Reports) -> String {
+        let alert = |alert: &Alert| format!("{} [{}]", alert.id, alert.classifications.join(", "));
+        let mut words = if self.instead { "replaced by ".to_owned() } else { "with ".to_owned() };
+        words += &match &self.source {
+            Source::HostReplace => "host_replace".to_owned(),
+            Source::HostMerge => "host_merge".to_owned(),
+            Source::RackReplace => "rack_replace".to_owned(),
+            Source::RackMerge => "rack_merge".to_owned(),
+            Source::DpuReplace => "dpu_replace".to_owned(),
+            Source::DpuAgent => "dpu_agent".to_owned(),
+            Source::DpuMerge => "dpu_merge".to_owned(),
+            Source::Dpus(report) => {
+                reports.reports.get(*report).map_or_else(String::new, |report| format!("{} of DPUs", report.name))
+            }
+            Source::Alert(made) => format!("alert {}", alert(made)),
+        };
+        words.extend(self.only.iter().map(|only| format!(" only {only}")));
+        words.extend(self.except.iter().map(|except| format!(" except {except}")));
+        words.extend(self.when.iter().map(|guard| format!(" when {}", guard.text)));
+        words.extend(self.unclassified.iter().map(|guard| format!(" unclassified when {}", guard.text)));
+        words.extend(self.or_alert.iter().map(|made| format!(" or alert {}", alert(made))));
+        words
+    }
+
     pub(crate) fn takes(&self, source: &str) -> bool {
         self.only.as_ref().is_none_or(|only| matches(only, source))
             && !self.except.iter().any(|except| matches(except, source))

@@ -30,7 +30,7 @@ pub use decision::{Action, Argument, Decision, Delete, DpuStep, FailureChange, F
 pub use diff::{Change, ChangeKind, diff};
 pub use fault::{PackFault, PackFaults, Place};
 pub use format::format;
-pub use graph::{Graph, GraphArm, GraphRule, GraphState};
+pub use graph::{Graph, GraphAction, GraphArm, GraphRule, GraphState};
 pub use pack::{LoadOptions, load_files, load_pack, load_pack_with};
 pub use ruleset::{RuleSet, StateKind};
 pub use snapshot::{

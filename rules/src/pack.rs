@@ -9,13 +9,13 @@ use std::{
     thread,
 };
 
-use rhai::{AST, Engine, EvalAltResult, ParseError, Scope, Token};
+use rhai::{AST, Engine, EvalAltResult, ParseError, ParseErrorType, Scope, Token};
 use sha2::{Digest, Sha256};
 
 use crate::{
     build,
     declare::{Collector, place},
-    fault::{Faults, PackFaults, Place, nearest},
+    fault::{Faults, PackFaults, Place, did_you_mean},
     guard::names::Functions,
     limits,
     ruleset::RuleSet,
@@ -50,7 +50,8 @@ pub fn load_pack_with(directory: &Path, options: &LoadOptions) -> Result<RuleSet
     let files = read(directory).map_err(|error| {
         let place = Place { file: directory.display().to_string().into(), line: 0, column: 0 };
         let mut faults = Faults::default();
-        faults.add("unreadable", &place, format!("cannot read the pack: {error}"));
+        let hint = "a pack is a directory with `*.rhai` files";
+        faults.hint("unreadable", &place, format!("cannot read the pack: {error}"), hint);
         PackFaults { faults: faults.0, sources: BTreeMap::new() }
     })?;
     load_files(files, options)
@@ -90,7 +91,8 @@ pub fn load_files(
         let stopped = |what: &str| {
             let mut faults = Faults::default();
             let whole = Place { file: "".into(), line: 0, column: 0 };
-            faults.add("unreadable", &whole, format!("loading the pack {what}"));
+            let hint = "look for expressions that are nested very deeply";
+            faults.hint("unreadable", &whole, format!("loading the pack {what}"), hint);
             PackFaults { faults: faults.0, sources: sources.clone() }
         };
         match loaded {
@@ -114,7 +116,8 @@ fn load_sources(sources: BTreeMap<Arc<str>, Arc<str>>, options: &LoadOptions) ->
     for (file, ast) in &asts {
         for name in functions.add(file, ast) {
             let whole = Place { file: file.clone(), line: 0, column: 0 };
-            faults.add("duplicate", &whole, format!("another file has a function `{name}` as well"));
+            let message = format!("another file has a function `{name}` as well");
+            faults.hint("duplicate", &whole, message, "functions are known in all files: keep one of them");
         }
         library = library.merge(&ast.clone_functions_only());
     }
@@ -157,12 +160,13 @@ fn too_large(sources: &BTreeMap<Arc<str>, Arc<str>>, faults: &mut Faults) -> boo
     for (file, text) in sources {
         let whole = Place { file: file.clone(), line: 0, column: 0 };
         if u64::try_from(text.len()).is_ok_and(|bytes| bytes > limits::FILE_BYTES) {
-            faults.add("limit", &whole, format!("the file has more than {} bytes", limits::FILE_BYTES));
+            let message = format!("the file has more than {} bytes", limits::FILE_BYTES);
+            faults.hint("limit", &whole, message, "split it");
         }
     }
     if sources.len() > limits::FILES {
         let whole = Place { file: "".into(), line: 0, column: 0 };
-        faults.add("limit", &whole, format!("it has more than {} files", limits::FILES));
+        faults.hint("limit", &whole, format!("it has more than {} files", limits::FILES), "join some of them");
     }
     !faults.0.is_empty()
 }
@@ -191,7 +195,12 @@ fn compile(engine: &Engine, sources: &BTreeMap<Arc<str>, Arc<str>>, faults: &mut
                 asts.push((file.clone(), ast));
             }
             Err(ParseError(kind, position)) => {
-                faults.add("syntax", &place(file, position), kind.to_string());
+                let hint = match kind.as_ref() {
+                    ParseErrorType::Reserved(_) => "rules do without it",
+                    ParseErrorType::VariableUndefined(_) => "a guard sees nothing but its parameters",
+                    _ => "look for a bracket, comma, semicolon or quote that is missing here or before",
+                };
+                faults.hint("syntax", &place(file, position), kind.to_string(), hint);
             }
         }
     }
@@ -209,10 +218,10 @@ fn runtime_fault(file: &Arc<str>, error: &EvalAltResult, engine: &Engine, faults
             let known = signatures.iter().filter_map(|known| known.split('(').next()).collect::<HashSet<_>>();
             if known.contains(name) {
                 let message = format!("`{name}` does not take these arguments here: {signature}");
-                faults.hint("unknown-verb", &at, message, "see the list of verbs in the engine's README");
+                faults.hint("unknown-verb", &at, message, "the verbs are listed in the README of the rules");
             } else {
-                let hint = nearest(name, known).map(|near| format!("did you mean `{near}`?"));
-                faults.add("unknown-verb", &at, format!("unknown verb `{name}`")).hint = hint;
+                let hint = did_you_mean(name, known, || "the verbs are listed in the README of the rules".to_owned());
+                faults.hint("unknown-verb", &at, format!("unknown verb `{name}`"), hint);
             }
         }
         EvalAltResult::ErrorTooManyOperations(_) => {
@@ -220,7 +229,7 @@ fn runtime_fault(file: &Arc<str>, error: &EvalAltResult, engine: &Engine, faults
             faults.hint("limit", &at, message, "declarations need no loops");
         }
         inner => {
-            faults.add("script", &at, inner.to_string());
+            faults.hint("script", &at, inner.to_string(), "a file of rules only declares: it needs no code of its own");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    decide::test::Tested,
+    decide::test::{SomeApplies, Tested},
     decision::Action,
     declare::{Selection, Signature, Wanted},
     fault::Place,
@@ -73,6 +73,8 @@ pub(crate) struct State {
     pub(crate) arms: Vec<usize>,
     /// The same with their tests, to be read one after the other.
     pub(crate) any_steps: Box<[Tested]>,
+    /// Tells in one go whether one of those applies: mostly none does.
+    pub(crate) some_any_applies: Option<SomeApplies>,
     pub(crate) steps: Box<[Tested]>,
     /// Arms whose guards depend on time.
     pub(crate) timed: Vec<usize>,

@@ -22,8 +22,12 @@ impl StatePath {
     /// The state is `prefix` itself or lies below it: `Assigned/Ready` is within `Assigned`, not within `Assig`.
     #[must_use]
     pub fn is_within(&self, prefix: &str) -> bool {
-        self.0.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        is_within(&self.0, prefix)
     }
+}
+
+pub(crate) fn is_within(path: &str, prefix: &str) -> bool {
+    path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl Default for StatePath {

@@ -268,7 +268,7 @@ fn actions(machine: &Machine, graph: &Graph, found: &mut BTreeSet<String>) {
             .iter()
             .filter(of)
             .flat_map(|own| &own.arms)
-            .flat_map(|arm| arm.actions.iter().map(String::as_str))
+            .flat_map(|arm| arm.actions.iter().map(|action| action.name.as_str()))
             .collect();
         for transition in state.transitions.iter().filter(|transition| transition.action != "none") {
             let done = own.contains(transition.action.as_str())
@@ -305,7 +305,8 @@ fn any_state(machine: &Machine, graph: &Graph, found: &mut BTreeSet<String>) {
         for to in targets.symmetric_difference(&described) {
             found.insert(format!("rule {} {} -> {to}", rule.id, if targets.contains(to) { "also" } else { "never" }));
         }
-        let done: BTreeSet<&str> = own.arms.iter().flat_map(|arm| arm.actions.iter().map(String::as_str)).collect();
+        let done: BTreeSet<&str> =
+            own.arms.iter().flat_map(|arm| arm.actions.iter().map(|action| action.name.as_str())).collect();
         if rule.action != "none" && !done.contains(rule.action.as_str()) {
             found.insert(format!("rule {} does not do {}", rule.id, rule.action));
         }

@@ -98,7 +98,10 @@ fn misspelt_names_are_named_with_the_nearest() {
         let (text, place) = marked(&format!("\n{text}"));
         let found = arms(text.trim_start());
         let expected = format!("{place}: unknown {expected}");
-        assert!(found.contains(&expected), "{text}\nexpected {expected}\nfound {found:#?}");
+        assert!(
+            found.iter().any(|fault| fault.starts_with(&expected)),
+            "{text}\nexpected {expected}\nfound {found:#?}"
+        );
     }
 }
 
@@ -168,7 +171,7 @@ fn values_of_different_types_do_not_compare() {
         let (text, place) = marked(&format!("\n{text}"));
         let found = arms(text.trim_start());
         let expected = format!("{place}: {expected}");
-        assert_eq!(found, [expected], "{text}");
+        assert!(found.len() == 1 && found[0].starts_with(&expected), "{text}\nexpected {expected}\nfound {found:#?}");
     }
 }
 
@@ -186,7 +189,10 @@ fn what_the_engine_below_takes_for_equal_or_not_is_refused() {
 
 #[test]
 fn a_variable_that_nobody_declared_is_named() {
-    assert_eq!(arms(".go(\"B\").when(|h| x.present)"), ["rules.rhai:2:19: Undefined variable: x"]);
+    assert_eq!(
+        arms(".go(\"B\").when(|h| x.present)"),
+        ["rules.rhai:2:19: Undefined variable: x (a guard sees nothing but its parameters)"]
+    );
 }
 
 #[test]
@@ -221,7 +227,7 @@ fn the_graph_has_to_hold_together() {
         ),
         (
             format!("state(\"A\").sla(1).pass(\"healthy\").go(\"B\").when(|h| h.instance.present);\n{end}"),
-            "state `A` can be left without any arm that applies",
+            "in state `A` it can be that no arm applies",
         ),
         (
             format!("state(\"A\").sla(1).pass(\"healthy\").go(\"B\");\n{end}\n{end}"),

@@ -88,8 +88,7 @@ pub(crate) enum FindingFault {
 }
 
 /// Rows of the controller are the only source of these.
-const OWN: [&str; 8] = [
-    "derived from times",
+const OWN: [&str; 7] = [
     "host record",
     "DPU record",
     "desired configuration",
@@ -109,7 +108,7 @@ pub(crate) fn finding_of(name: &str, text: &str, at: Moment) -> Result<Finding, 
         .into_iter()
         .find(|fact| name.split_once('.').is_some_and(|(area, rest)| fact.area == area && fact.name == rest));
     let fact = fact.ok_or_else(|| FindingFault::Unknown { name: short(name) })?;
-    if OWN.contains(&fact.supplier) {
+    if fact.derived || OWN.contains(&fact.supplier) {
         return Err(FindingFault::Own { name: name.to_owned(), supplier: fact.supplier.to_owned() });
     }
     let value = match fact.kind {

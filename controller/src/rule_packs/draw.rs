@@ -12,10 +12,8 @@ pub fn draw_faults(faults: &PackFaults, colours: bool) -> Vec<String> {
 fn draw(fault: &PackFault, sources: &BTreeMap<Arc<str>, Arc<str>>, colours: bool) -> String {
     let theme = if colours { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let handler = GraphicalReportHandler::new_themed(theme).with_width(110).with_links(false);
-    let mut diagnostic = MietteDiagnostic::new(format!("{}: {}", fault.place, fault.message)).with_code(fault.check);
-    if let Some(hint) = &fault.hint {
-        diagnostic = diagnostic.with_help(hint);
-    }
+    let message = format!("{}: {}", fault.place, fault.message);
+    let mut diagnostic = MietteDiagnostic::new(message).with_code(fault.check).with_help(&fault.hint);
     let source = sources.get(&fault.place.file);
     let span = source.and_then(|text| span(text, fault.place.line, fault.place.column));
     if let Some((start, length)) = span {
@@ -72,7 +70,7 @@ mod tests {
                 place: Place { file: "gates.rhai".into(), line: 1, column: 18 },
                 check: "unknown-fact",
                 message: "unknown fact `instance.presnt`".into(),
-                hint: Some("did you mean `present`?".into()),
+                hint: "did you mean `present`?".into(),
             }],
             sources: BTreeMap::from([("gates.rhai".into(), text)]),
         };

@@ -64,7 +64,8 @@ impl Builder<'_> {
                 continue;
             };
             if depth >= STEPS_DEPTH {
-                self.faults.add("recursion", &steps.place, "steps take over each other too deeply");
+                let message = "steps take over each other too deeply";
+                self.faults.hint("recursion", &steps.place, message, "write the arms out");
                 continue;
             }
             let from = arms.len();
@@ -200,7 +201,7 @@ impl Builder<'_> {
         for (name, _) in signature {
             if !args.contains_key(name) {
                 let message = format!("action `{}` needs an argument `{name}`", decl.name.name);
-                self.faults.add("type", &decl.name.place, message);
+                self.faults.hint("type", &decl.name.place, message, format!("add `#{{ {name}: … }}`"));
             }
         }
         let on_failure = match &decl.on_failure {
@@ -229,7 +230,7 @@ impl Builder<'_> {
         );
         if !fits {
             let message = format!("argument `{}` has another type than the action declares", argument.name);
-            self.faults.add("type", &argument.place, message);
+            self.faults.hint("type", &argument.place, message, format!("give it {}", kind.describe()));
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::{
     fault::Place,
     guard::{
         Body, Guard, Number,
+        compile::Asks,
         interpret::Script,
         lower::{Lowerer, NotNative},
         names::Function,
@@ -21,8 +22,7 @@ impl Builder<'_> {
     pub(super) fn host_guard(&mut self, decl: &GuardDecl) -> Option<Guard> {
         let guard = self.guard(decl)?;
         if guard.of_dpu {
-            let message = "this guard is asked about the host alone: `|h| …`";
-            self.faults.add("type", &decl.place, message);
+            self.faults.hint("type", &decl.place, "this guard is asked about the host alone", "write `|h| …`");
             return None;
         }
         Some(guard)
@@ -49,13 +49,18 @@ impl Builder<'_> {
                 (Body::Script(reason), reads)
             }
         };
+        let script = self.script(decl);
+        let asks = match &body {
+            Body::Native(expr) => expr.compile(),
+            Body::Script(_) => Asks::script(script.clone(), own == 2),
+        };
         Some(Guard {
             place: decl.place.clone(),
             text: self.text(&decl.place),
             of_dpu: own == 2,
-            ask: body.compile(),
             body,
-            script: self.script(decl),
+            asks: Arc::new(asks),
+            script,
             reads,
         })
     }
@@ -67,7 +72,7 @@ impl Builder<'_> {
             place: decl.place.clone(),
             text: "".into(),
             of_dpu: false,
-            ask: Some(never.compile()),
+            asks: Arc::new(never.compile()),
             body: Body::Native(never),
             script: self.script(decl),
             reads: Reads::default(),
@@ -78,7 +83,7 @@ impl Builder<'_> {
     pub(super) fn number(&mut self, decl: &GuardDecl) -> Option<Number> {
         let (function, own) = self.closure(decl)?;
         if own != 1 {
-            self.faults.add("type", &decl.place, "this number is asked of the host alone: `|h| …`");
+            self.faults.hint("type", &decl.place, "this number is asked of the host alone", "write `|h| …`");
             return None;
         }
         let curried = decl.closure.curry().to_vec();
@@ -97,8 +102,7 @@ impl Builder<'_> {
 
     fn closure(&mut self, decl: &GuardDecl) -> Option<(Function, usize)> {
         let Some(function) = self.functions.closure(decl.closure.fn_name()).cloned() else {
-            let message = "expected a closure that is written here, such as `|h| …`";
-            self.faults.add("type", &decl.place, message);
+            self.faults.hint("type", &decl.place, "expected a closure that is written here", "write `|h| …`");
             return None;
         };
         let own = function.params.len().checked_sub(decl.closure.curry().len())?;
@@ -120,13 +124,14 @@ impl Builder<'_> {
         let from = source.lines().take(place.line.saturating_sub(1)).map(|line| line.len() + 1).sum::<usize>();
         let Some(rest) = source.get(from..) else { return "".into() };
         let skipped = rest.char_indices().nth(place.column.saturating_sub(1)).map_or(0, |(at, _)| at);
-        let text = parenthesised(&rest[skipped..]);
-        // A guard can stand behind the name that it is declared with.
-        match text.strip_prefix('"').and_then(|rest| rest.split_once("\", ")) {
-            Some((_, closure)) if closure.starts_with('|') => closure.into(),
-            _ => text.into(),
-        }
+        closure(&parenthesised(&rest[skipped..])).into()
     }
+}
+
+/// The closure among what stands in the parentheses: the name of a gate can stand before it.
+fn closure(text: &str) -> &str {
+    let named = text.strip_prefix('"').and_then(|rest| rest.split_once('"'));
+    named.map_or(text, |(_, rest)| rest.trim_start_matches([',', ' ']))
 }
 
 /// What stands in the first parentheses of a rhai text, without comments, white space reduced to single spaces.
@@ -181,6 +186,7 @@ mod tests {
     #[test]
     fn the_text_of_a_guard_is_what_stands_in_its_parentheses() {
         let source = ".when(|h| h.dpus.all(|d| d.primary) // all\n      && h.state.path != \"a)\\\"b\")\n   .go(\"X\")";
+        assert_eq!(closure("\"gate\", |h| h.note(\"a\") == \"b\""), "|h| h.note(\"a\") == \"b\"");
         assert_eq!(parenthesised(source), "|h| h.dpus.all(|d| d.primary) && h.state.path != \"a)\\\"b\"");
     }
 }

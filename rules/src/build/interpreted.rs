@@ -71,7 +71,7 @@ impl Named {
 impl Builder<'_> {
     /// Checks the names in a closure that did not lower, and says which facts it may read.
     pub(super) fn interpreted(&mut self, closure: &Function) -> Reads {
-        let mut reads = Reads { records: true, ..Reads::default() };
+        let mut reads = Reads { records: true, ages: true, ..Reads::default() };
         let mut seen = HashSet::new();
         let mut open = vec![closure.clone()];
         while let Some(function) = open.pop() {

@@ -35,7 +35,7 @@ impl Builder<'_> {
                 Some((number, true)) if !of_dpu => Source::Dpus(*number),
                 Some(_) => {
                     let message = "`with_dpus` takes the report of a DPU into one of the host";
-                    self.faults.add("misplaced-verb", &report.place, message);
+                    self.faults.hint("misplaced-verb", &report.place, message, "take a `dpu_report`, in a `report`");
                     return None;
                 }
                 None => {
@@ -50,7 +50,7 @@ impl Builder<'_> {
         let unclassified = decl.unclassified.as_ref().and_then(|guard| self.guard(guard));
         for guard in when.iter().chain(&unclassified) {
             if guard.of_dpu && !of_dpu && !of_each {
-                self.faults.add("type", &guard.place, "there is no DPU to ask this about: `|h| …`");
+                self.faults.hint("type", &guard.place, "there is no DPU to ask this about", "write `|h| …`");
             }
         }
         Some(Part {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     declare::{BlockKind, Declarations, Named},
-    fault::{Faults, Place, nearest},
+    fault::{Faults, Place, did_you_mean},
     guard::names::Names,
     pack::LoadOptions,
 };
@@ -46,10 +46,11 @@ pub(super) fn names(declarations: &Declarations, options: &LoadOptions, faults: 
     if let Some(known) = &options.known_actions {
         for action in &declarations.actions {
             if !known.iter().any(|known| **known == *action.name) {
-                let hint = nearest(&action.name, known.iter().map(String::as_str));
-                let hint = hint.map(|near| format!("did you mean `{near}`?"));
+                let hint = did_you_mean(&action.name, known.iter().map(String::as_str), || {
+                    "only what the controller can do can be asked of it: the shipped actions.rhai lists that".to_owned()
+                });
                 let message = format!("the controller has no action `{}`", action.name);
-                faults.add("unknown-action", &action.place, message).hint = hint;
+                faults.hint("unknown-action", &action.place, message, hint);
             }
         }
     }

@@ -50,7 +50,12 @@ impl Builder<'_> {
             ([one], _) => match self.names.reports.get(&one.name) {
                 Some((number, false)) => Some(*number),
                 Some((_, true)) => {
-                    self.faults.add("type", &one.place, "a host is judged by a report of the host, not of a DPU");
+                    self.faults.hint(
+                        "type",
+                        &one.place,
+                        "a host is judged by a report of the host, not of a DPU",
+                        "name a `report`, not a `dpu_report`",
+                    );
                     None
                 }
                 None => {
@@ -60,7 +65,12 @@ impl Builder<'_> {
                 }
             },
             ([_, second, ..], _) => {
-                self.faults.add("judged-by", &second.place, "a host is judged by one report only");
+                self.faults.hint(
+                    "judged-by",
+                    &second.place,
+                    "a host is judged by one report only",
+                    "remove all but one `judged_by`",
+                );
                 None
             }
         }

@@ -16,7 +16,7 @@ pub(super) fn check(rules: &RuleSet, any: &[AnyRule], faults: &mut Faults) {
                 faults.hint("no-arms", &state.place, message, "add at least `.wait(\"why\")`");
             }
             Some(arm) if !arm.is_unconditional() => {
-                let message = format!("state `{}` can be left without any arm that applies", state.path);
+                let message = format!("in state `{}` it can be that no arm applies", state.path);
                 faults.hint(
                     "no-last-arm",
                     &arm.place,
@@ -35,7 +35,7 @@ pub(super) fn check(rules: &RuleSet, any: &[AnyRule], faults: &mut Faults) {
             faults.hint("dead-arm", &arm.place, message, "add `.when(…)`");
         }
         if rule.arms.is_empty() {
-            faults.add("no-arms", &rule.place, "this rule has no arms");
+            faults.hint("no-arms", &rule.place, "this rule has no arms", "remove it, or add arms with `.when(…)`");
         }
     }
 }

@@ -15,6 +15,13 @@ pub(super) fn check(rules: &RuleSet, any: &[AnyRule], faults: &mut Faults) {
     circles(rules, faults);
 }
 
+impl RuleSet {
+    /// Not a second declaration of the same state, which is a fault of its own.
+    fn is_first(&self, state: usize) -> bool {
+        self.states.get(state).is_some_and(|is| self.by_path.get(is.path.as_str()) == Some(&state))
+    }
+}
+
 /// States that an arm can lead to.
 pub(crate) fn targets(arm: &Arm, rules: &RuleSet) -> Vec<usize> {
     let mut targets = match arm.verb {
@@ -53,7 +60,7 @@ fn unreachable(rules: &RuleSet, any: &[AnyRule], faults: &mut Faults) {
         }
     }
     for (number, state) in rules.states.iter().enumerate() {
-        if !reached.contains(&number) {
+        if !reached.contains(&number) && rules.is_first(number) {
             let message = format!("no host can get into state `{}`", state.path);
             let hint = "add an arm that goes there, or say `.entry()` if hosts are put there or `.legacy()` if old ones are left there";
             faults.hint("unreachable", &state.place, message, hint);
@@ -62,7 +69,7 @@ fn unreachable(rules: &RuleSet, any: &[AnyRule], faults: &mut Faults) {
 }
 
 fn dead_ends(rules: &RuleSet, faults: &mut Faults) {
-    for state in &rules.states {
+    for state in rules.states.iter().enumerate().filter(|(number, _)| rules.is_first(*number)).map(|(_, state)| state) {
         let leaves = state.arms.iter().filter_map(|arm| rules.arms.get(*arm)).any(|arm| {
             matches!(arm.verb, Verb::Delete)
                 || targets(arm, rules).iter().any(|to| rules.states.get(*to).is_some_and(|to| to.path != state.path))

@@ -14,7 +14,8 @@ pub(crate) fn check(rules: &RuleSet, any: &[AnyRule], faults: &mut Faults) {
     arms::check(rules, any, faults);
     for (number, gate) in rules.gates.iter().enumerate() {
         let used = rules.arms.iter().any(|arm| matches!(arm.verb, Verb::Pass { gate, .. } if gate == number));
-        if !used {
+        let twice = rules.gates[..number].iter().any(|other| other.name == gate.name);
+        if !used && !twice {
             let message = format!("no state passes gate `{}`", gate.name);
             faults.hint("unused-gate", &gate.place, message, "remove it, or add `.pass(…)` where it is meant to hold");
         }

@@ -42,13 +42,9 @@ impl RuleSet {
                 Own::Fault(fault) => return fault,
                 Own::Host(arm) => {
                     let Verb::HostGo(to) = arm.verb else { continue };
-                    let moved = actions(arm, env, Some(dpu))
-                        .map_err(|error| (error, arm))
-                        .and_then(|actions| self.go(arm, to, actions, env, Some(&dpu.id)));
-                    return match moved {
-                        Ok(go) => Decision::Go(go),
-                        Err((error, arm)) => self.failed(&error, arm, None, own, env),
-                    };
+                    return actions(arm, env, Some(dpu))
+                        .and_then(|actions| self.go(arm, to, actions, env, Some(&dpu.id)))
+                        .unwrap_or_else(|error| self.failed(&error, arm, None, own, env));
                 }
             }
         }

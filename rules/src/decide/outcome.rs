@@ -29,10 +29,9 @@ impl RuleSet {
             Err(error) => return self.failed(&error, arm, None, state, env),
         };
         match &arm.verb {
-            Verb::Go(to) | Verb::HostGo(to) => match self.go(arm, *to, actions, env, None) {
-                Ok(go) => Decision::Go(go),
-                Err((error, arm)) => self.failed(&error, arm, None, state, env),
-            },
+            Verb::Go(to) | Verb::HostGo(to) => {
+                self.go(arm, *to, actions, env, None).unwrap_or_else(|error| self.failed(&error, arm, None, state, env))
+            }
             Verb::Wait(reason) => {
                 let counters = arm.changes_counters().then(|| counted(env.host.state.counters.clone(), arm));
                 Decision::Wait(Wait { actions, counters, ..self.wait(reason.clone(), state, env) })
@@ -50,27 +49,31 @@ impl RuleSet {
 
     /// A move of the whole host. `cause_of` is the DPU that a failure belongs to, if it is one's.
     #[inline]
-    pub(super) fn go<'r>(
+    pub(super) fn go(
         &self,
-        arm: &'r Arm,
+        arm: &Arm,
         to: usize,
         actions: Vec<crate::Action>,
         env: &Env<'_>,
         cause_of: Option<&str>,
-    ) -> Result<Go, (GuardError, &'r Arm)> {
+    ) -> Result<Decision, GuardError> {
         let host = env.host;
         let target = self.states.get(to);
         let mut to = target.map_or_else(StatePath::default, |state| state.path.clone());
-        let counters = counted(kept(&host.state.counters, &self.counters, &to), arm);
-        let notes = noted(kept(&host.state.notes, &self.notes, &to), &arm.notes);
+        let counters = match host.state.counters.is_empty() && !arm.changes_counters() {
+            true => BTreeMap::new(),
+            false => counted(kept(&host.state.counters, &self.counters, &to), arm),
+        };
+        let notes = match host.state.notes.is_empty() && arm.notes.is_empty() {
+            true => BTreeMap::new(),
+            false => noted(kept(&host.state.notes, &self.notes, &to), &arm.notes),
+        };
         let mut dpus = Vec::new();
         if target.is_some_and(|state| state.of_dpu) {
-            dpus = self.enter_all(arm, &to, env).map_err(|error| (error, arm))?;
-            if let Some(least) = self.least_advanced(host, &dpus) {
-                to = least;
-            }
+            dpus = self.enter_all(arm, &to, env)?;
+            to = self.least_advanced(host, &dpus).unwrap_or(to);
         }
-        Ok(Go { to, actions, dpus, counters, notes, failure: failure(arm, cause_of) })
+        Ok(Decision::Go(Go { to, actions, dpus, counters, notes, failure: failure(arm, cause_of) }))
     }
 
     /// All DPUs enter the target; those that the arm does not mean enter the state of the others.
@@ -177,7 +180,6 @@ pub(super) fn failure(arm: &Arm, dpu: Option<&str>) -> FailureChange {
 }
 
 /// The values that survive a move to a state.
-#[inline]
 pub(super) fn kept<T: Clone>(values: &BTreeMap<String, T>, rules: &[Kept], to: &StatePath) -> BTreeMap<String, T> {
     if values.is_empty() {
         return BTreeMap::new();

@@ -2,12 +2,9 @@
 
 use crate::{
     declare::Wanted,
-    guard::{
-        Body, Env,
-        compile::Ask,
-        predicate::{Answer, BoolExpr},
-    },
+    guard::{Env, compile::Asks, fold::Fold, predicate::Answer},
     ruleset::{Arm, Gate, Verb},
+    snapshot::question::Test,
 };
 
 /// One arm with its test.
@@ -15,18 +12,9 @@ use crate::{
 pub(crate) struct Tested {
     /// Number of the arm.
     pub(crate) number: usize,
-    holds: Holds,
-    /// It asks about a DPU of its own.
-    of_dpu: bool,
+    /// Its conditions hold, and some DPU fits if the arm chooses DPUs.
+    conditions: Asks,
     pub(crate) outcome: Outcome,
-}
-
-#[derive(Debug)]
-enum Holds {
-    Always,
-    Native(Ask),
-    /// Some condition is interpreted: they are asked one by one.
-    Mixed,
 }
 
 /// What the arm does if it applies, as far as reading on depends on it.
@@ -34,75 +22,62 @@ enum Holds {
 pub(crate) enum Outcome {
     Stays,
     Moves,
-    /// With the gate's question, if it is native.
-    Gate(usize, Option<Ask>),
+    /// With the gate's question.
+    Gate(usize, Asks),
 }
 
 impl Tested {
-    pub(crate) fn all(numbers: &[usize], arms: &[Arm], gates: &[Gate]) -> Box<[Self]> {
-        numbers.iter().filter_map(|number| Some(Self::of(*number, arms.get(*number)?, gates))).collect()
+    /// Tests of arms as they are asked in one state; of those that can apply there.
+    pub(crate) fn all(numbers: &[usize], arms: &[Arm], gates: &[Gate], state: &Fold<'_>) -> Box<[Self]> {
+        numbers.iter().filter_map(|number| Self::of(*number, arms.get(*number)?, gates, state)).collect()
     }
 
-    fn of(number: usize, arm: &Arm, gates: &[Gate]) -> Self {
-        let mut parts = Vec::new();
-        let mut native = true;
-        for (guard, wanted) in &arm.conditions {
-            match &guard.body {
-                Body::Native(expr) if *wanted == Wanted::Yes => parts.push(expr.clone()),
-                Body::Native(expr) => parts.push(expr.clone().not()),
-                Body::Script(_) => native = false,
-            }
+    fn of(number: usize, arm: &Arm, gates: &[Gate], state: &Fold<'_>) -> Option<Self> {
+        let conditions = conditions(arm, state);
+        if conditions.is_never() {
+            return None;
         }
-        match arm.select.as_ref().map(|(guard, _)| &guard.body) {
-            Some(Body::Native(expr)) => parts.push(BoolExpr::Any(0, Box::new(expr.clone()))),
-            Some(Body::Script(_)) => native = false,
-            None => {}
-        }
-        let holds = match parts.len() {
-            _ if !native => Holds::Mixed,
-            0 => Holds::Always,
-            1 => parts.pop().map_or(Holds::Always, |part| Holds::Native(part.compile())),
-            _ => Holds::Native(BoolExpr::And(parts.into()).compile()),
-        };
-        Self {
+        Some(Self {
             number,
-            holds,
-            of_dpu: arm.conditions.iter().any(|(guard, _)| guard.of_dpu),
+            conditions,
             outcome: match arm.verb {
-                Verb::Pass { gate, .. } => {
-                    Outcome::Gate(gate, gates.get(gate).and_then(|gate| gate.guard.body.compile()))
-                }
+                Verb::Pass { gate, .. } => Outcome::Gate(gate, gates.get(gate)?.guard.asks_in(state, Wanted::Yes)),
                 Verb::Wait(_) | Verb::Fail(_) => Outcome::Stays,
                 Verb::Go(_) | Verb::HostGo(_) | Verb::Delete => Outcome::Moves,
             },
-        }
+        })
     }
 
-    /// The arm's conditions hold, and some DPU fits if the arm chooses DPUs.
     #[inline]
-    pub(crate) fn applies(&self, arms: &[Arm], env: &Env<'_>, dpu_bound: bool) -> Answer<bool> {
-        if self.of_dpu && !dpu_bound {
-            return Ok(false);
-        }
-        match &self.holds {
-            Holds::Always => Ok(true),
-            Holds::Native(ask) => ask.of(env),
-            Holds::Mixed => arms.get(self.number).map_or(Ok(false), |arm| one_by_one(arm, env)),
-        }
+    pub(crate) fn applies(&self, env: &Env<'_>) -> Answer<bool> {
+        self.conditions.hold(env)
     }
 }
 
-fn one_by_one(arm: &Arm, env: &Env<'_>) -> Answer<bool> {
-    for (guard, wanted) in &arm.conditions {
-        if guard.holds(env)? != (*wanted == Wanted::Yes) {
-            return Ok(false);
-        }
+fn conditions(arm: &Arm, state: &Fold<'_>) -> Asks {
+    let conditions = arm.conditions.iter().map(|(guard, wanted)| guard.asks_in(state, *wanted));
+    let select = arm.select.iter().map(|(guard, _)| guard.asks_in(state, Wanted::Yes).of_some_dpu(0));
+    Asks::all(conditions.chain(select))
+}
+
+/// Tells in one go whether one of several arms applies.
+pub(crate) struct SomeApplies(Test);
+
+impl std::fmt::Debug for SomeApplies {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SomeApplies")
     }
-    let Some((guard, _)) = &arm.select else { return Ok(true) };
-    for dpu in &env.host.dpus {
-        if guard.holds(&env.with(0, dpu))? {
-            return Ok(true);
-        }
+}
+
+impl SomeApplies {
+    /// None if it cannot be told without failing.
+    pub(crate) fn of(numbers: &[usize], arms: &[Arm], state: &Fold<'_>) -> Option<Self> {
+        let asks = numbers.iter().filter_map(|number| arms.get(*number)).map(|arm| conditions(arm, state));
+        Asks::one_of(asks.filter(|asks| !asks.is_never()).collect()).into_test_of_each(0).ok().map(Self)
     }
-    Ok(false)
+
+    #[inline]
+    pub(crate) fn to(&self, env: &Env<'_>) -> bool {
+        (self.0)(env.host, env.dpu(0))
+    }
 }

@@ -138,7 +138,7 @@ fn actions(collector: &Collector, engine: &mut Engine) {
                 Some(value) => given.push(Named { name: key.as_str().into(), place: here(&ctx), value }),
                 None => {
                     let message = format!("argument `{key}` is none of: true or false, number, text, list of texts");
-                    to.faults.add("type", &here(&ctx), message);
+                    to.faults.hint("type", &here(&ctx), message, "write `#{ name: value, … }`");
                 }
             }
         }

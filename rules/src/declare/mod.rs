@@ -190,6 +190,17 @@ pub(crate) enum ArgumentType {
     Texts,
 }
 
+impl ArgumentType {
+    pub(crate) fn describe(self) -> &'static str {
+        match self {
+            Self::Bool => "true or false",
+            Self::Int => "a whole number",
+            Self::Text => "a text",
+            Self::Texts => "a list of texts",
+        }
+    }
+}
+
 /// Everything that a pack declares.
 #[derive(Debug, Default)]
 pub(crate) struct Declarations {

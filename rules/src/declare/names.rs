@@ -107,7 +107,7 @@ fn kept(collector: &Collector, engine: &mut Engine) {
     engine.register_fn("note", move |ctx: NativeCallContext, name: &str, values: Array| {
         let mut to = to.lock();
         let values = texts(values.into()).unwrap_or_else(|| {
-            to.faults.add("type", &here(&ctx), "the values of a note are texts");
+            to.faults.hint("type", &here(&ctx), "the values of a note are texts", "write `[\"one\", \"other\"]`");
             Vec::new()
         });
         to.notes.push(Named { name: name.into(), place: here(&ctx), value: (values, Vec::new()) });
@@ -116,7 +116,8 @@ fn kept(collector: &Collector, engine: &mut Engine) {
     let keep = |to: &Collector, ctx: &NativeCallContext, chain: KeptChain, paths: Dynamic| {
         let mut to = to.lock();
         let Some(paths) = texts(paths) else {
-            to.faults.add("type", &here(ctx), "`kept_in` takes a state path or a list of them");
+            let hint = "write `\"State\"` or `[\"State\", \"Other/State\"]`";
+            to.faults.hint("type", &here(ctx), "`kept_in` takes a state path or a list of them", hint);
             return chain;
         };
         let paths = paths.iter().map(|path| used(ctx, path));

@@ -46,7 +46,7 @@ impl Declarations {
     fn alert(&mut self, ctx: &NativeCallContext, probe: &str, classes: Array, message: &str) -> AlertDecl {
         let place = here(ctx);
         let classifications = texts(classes.into()).unwrap_or_else(|| {
-            self.faults.add("type", &place, "classifications are texts");
+            self.faults.hint("type", &place, "classifications are texts", "write `[\"Name\", …]`");
             Vec::new()
         });
         let alert = Alert { id: probe.into(), message: message.into(), classifications, ..Alert::default() };

@@ -24,7 +24,7 @@ impl Declarations {
             Some(BlockKind::State(state)) => change(state),
             _ => {
                 let message = format!("`{}` is for states", ctx.fn_name());
-                self.faults.add("misplaced-verb", &here(ctx), message);
+                self.faults.hint("misplaced-verb", &here(ctx), message, "put it after `state(…)` or `dpu_state(…)`");
             }
         }
         chain
@@ -35,7 +35,7 @@ impl Declarations {
             Some(BlockKind::Any(any)) => change(any),
             _ => {
                 let message = format!("`{}` is for rules of any state", ctx.fn_name());
-                self.faults.add("misplaced-verb", &here(ctx), message);
+                self.faults.hint("misplaced-verb", &here(ctx), message, "put it after `any_state(…)`");
             }
         }
         chain
@@ -112,7 +112,8 @@ fn scopes(collector: &Collector, engine: &mut Engine) {
         let add = move |to: &Collector, ctx: &NativeCallContext, chain: Chain, paths: Dynamic| {
             let mut to = to.lock();
             let Some(paths) = texts(paths) else {
-                to.faults.add("type", &here(ctx), format!("`{verb}` takes a state path or a list of them"));
+                let message = format!("`{verb}` takes a state path or a list of them");
+                to.faults.hint("type", &here(ctx), message, "write `\"State\"` or `[\"State\", \"Other/State\"]`");
                 return chain;
             };
             let paths = paths.iter().map(|path| used(ctx, path)).collect::<Vec<_>>();

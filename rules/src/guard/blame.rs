@@ -4,7 +4,8 @@
 
 use super::{
     Body, Env, Guard,
-    predicate::{BoolExpr, FactRef, IntExpr, MaybeExpr, Owner, Query, ReportRef, TextExpr, action_age},
+    eval::action_age,
+    predicate::{BoolExpr, FactRef, IntExpr, MaybeExpr, Owner, Query, ReportRef, TextExpr},
 };
 use crate::{
     health::{Content, Contribution},
@@ -61,14 +62,14 @@ impl Blame {
         self.push(FactSeen {
             name: format!("{}.{}", fact.fact.area, fact.fact.name),
             value: fact.value(env).to_string(),
-            dpu: fact.is_of_dpu().then(|| dpu_name(env.dpus[fact.depth as usize])),
+            dpu: fact.is_of_dpu().then(|| dpu_name(env.dpu(fact.depth))),
         });
     }
 
     fn record(&mut self, owner: Owner, what: &str, name: &str, value: String, env: &Env<'_>) {
         let dpu = match owner {
             Owner::Host => None,
-            Owner::Dpu(depth) => Some(dpu_name(env.dpus[depth as usize])),
+            Owner::Dpu(depth) => Some(dpu_name(env.dpu(depth))),
         };
         self.push(FactSeen { name: format!("{what}({name})"), value, dpu });
     }
@@ -76,14 +77,7 @@ impl Blame {
     fn bool(&mut self, expr: &BoolExpr, env: &Env<'_>) {
         match expr {
             BoolExpr::Const(_) => {}
-            BoolExpr::Fact(fact)
-            | BoolExpr::Field(fact, ..)
-            | BoolExpr::FieldIs(fact, ..)
-            | BoolExpr::CompareField(fact, ..)
-            | BoolExpr::Known(fact)
-            | BoolExpr::NoTexts(fact) => self.fact(fact, env),
-            BoolExpr::SameField(sides) => sides.iter().for_each(|(fact, _)| self.fact(fact, env)),
-            BoolExpr::SameVersion(sides) => sides.iter().for_each(|(fact, _)| self.fact(fact, env)),
+            BoolExpr::Fact(fact) | BoolExpr::Known(fact) | BoolExpr::NoTexts(fact) => self.fact(fact, env),
             BoolExpr::Not(inner) => self.bool(inner, env),
             BoolExpr::And(parts) => self.several(parts.iter().map(|part| (part, *env)), false),
             BoolExpr::Or(parts) => self.several(parts.iter().map(|part| (part, *env)), true),
@@ -148,7 +142,7 @@ impl Blame {
     fn int(&mut self, expr: &IntExpr, env: &Env<'_>) {
         match expr {
             IntExpr::Const(_) => {}
-            IntExpr::Fact(fact) | IntExpr::Field(fact, _) | IntExpr::Texts(fact) => self.fact(fact, env),
+            IntExpr::Fact(fact) | IntExpr::Texts(fact) => self.fact(fact, env),
             IntExpr::FactOr(fact, default) => {
                 self.fact(fact, env);
                 self.int(default, env);
@@ -205,7 +199,7 @@ impl Blame {
 
     fn report(&mut self, at: ReportRef, query: &Query, env: &Env<'_>) {
         let Some(report) = env.reports.reports.get(at.report) else { return };
-        let dpu = report.of_dpu.then(|| dpu_name(env.dpus[at.depth as usize]));
+        let dpu = report.of_dpu.then(|| dpu_name(env.dpu(at.depth)));
         let before = self.alerts.len();
         let mut parts = 0;
         let visited = env.reports.visit(at, env, &mut |part| {

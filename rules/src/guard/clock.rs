@@ -5,23 +5,33 @@
 
 use super::{
     Body, Env, Guard,
-    predicate::{BoolExpr, Compare, IntExpr, action_age},
+    eval::action_age,
+    predicate::{BoolExpr, Compare, FactRef, IntExpr, MaybeExpr, TextExpr},
 };
-use crate::snapshot::{FactType, Value};
+use crate::{
+    health::Source,
+    snapshot::{FactType, Value},
+};
 
 /// Seconds after which an answer is asked for again if the moment it flips is not known: ages count whole seconds, so no
 /// change is missed.
 const FALLBACK: i64 = 1;
 
 impl Guard {
+    /// The same, for the DPU among all that comes first, if it is asked of DPUs.
+    pub(crate) fn next_flip_of_any(&self, of_dpus: bool, env: &Env<'_>) -> Option<i64> {
+        if of_dpus {
+            soonest(env.host.dpus.iter().map(|dpu| self.next_flip(&env.with(0, dpu))))
+        } else {
+            self.next_flip(env)
+        }
+    }
+
     /// Seconds until the answer can change by time alone, none if it cannot.
     pub(crate) fn next_flip(&self, env: &Env<'_>) -> Option<i64> {
         match &self.body {
             Body::Native(expr) => bool(expr, env),
-            Body::Script(_) => {
-                let timed = self.reads.records || self.reads.facts.iter().any(|fact| fact.kind == FactType::Age);
-                timed.then_some(FALLBACK)
-            }
+            Body::Script(_) => Some(FALLBACK),
         }
     }
 }
@@ -39,15 +49,63 @@ fn bool(expr: &BoolExpr, env: &Env<'_>) -> Option<i64> {
         BoolExpr::Any(depth, body) | BoolExpr::All(depth, body) => {
             soonest(env.host.dpus.iter().map(|dpu| bool(body, &env.with(*depth, dpu))))
         }
-        BoolExpr::Compare(compare, sides) => {
-            let difference = line(&sides[0], env).zip(line(&sides[1], env)).and_then(|(a, b)| a.minus(b));
-            match difference {
-                Some(difference) => difference.flip(*compare),
-                None => Some(FALLBACK),
-            }
+        BoolExpr::Compare(compare, sides) => compared(*compare, line(&sides[0], env), line(&sides[1], env)),
+        BoolExpr::MaybeEqual(sides) => match &**sides {
+            [MaybeExpr::Text(side), _] | [_, MaybeExpr::Text(side)] => text(side, env),
+            [left, right] => match (number(left, env), number(right, env)) {
+                (Some(left), Some(right)) => compared(Compare::Equal, left, right),
+                _ => None,
+            },
+        },
+        BoolExpr::OneOfInts(number, _) => match line(number, env) {
+            Some(line) if line.slope == 0 => None,
+            _ => Some(FALLBACK),
+        },
+        BoolExpr::TextEqual(sides) | BoolExpr::VersionAtLeast(sides) => {
+            soonest(sides.iter().map(|side| text(side, env)))
         }
-        _ => None,
+        BoolExpr::OneOf(side, _) | BoolExpr::Within(side, _) => text(side, env),
+        BoolExpr::Contains(_, side) => text(side, env),
+        BoolExpr::StartsWith(side, prefix) => soonest([side, prefix].into_iter().map(|side| text(side, env))),
+        BoolExpr::Report(at, _) => report(at.report, env),
+        BoolExpr::Look(look) => report(look.at.report, env),
+        BoolExpr::Const(_)
+        | BoolExpr::Fact(_)
+        | BoolExpr::Known(_)
+        | BoolExpr::NoTexts(_)
+        | BoolExpr::NoDpus
+        | BoolExpr::Action(..) => None,
     }
+}
+
+fn compared(compare: Compare, left: Option<Line>, right: Option<Line>) -> Option<i64> {
+    match left.zip(right).and_then(|(left, right)| left.minus(right)) {
+        Some(difference) => difference.flip(compare),
+        None => Some(FALLBACK),
+    }
+}
+
+fn text(expr: &TextExpr, env: &Env<'_>) -> Option<i64> {
+    match expr {
+        TextExpr::Const(_) | TextExpr::Fact(_) | TextExpr::Note(..) => None,
+        TextExpr::FactOr(_, default) => text(default, env),
+        TextExpr::If(condition, sides) => {
+            soonest([bool(condition, env), text(&sides[0], env), text(&sides[1], env)].into_iter())
+        }
+    }
+}
+
+/// Parts of a report can come and go with time.
+fn report(number: usize, env: &Env<'_>) -> Option<i64> {
+    let report = env.reports.reports.get(number)?;
+    soonest(report.parts.iter().flat_map(|part| {
+        let inner = match part.source {
+            Source::Dpus(inner) => self::report(inner, env),
+            _ => None,
+        };
+        let guards = part.when.iter().chain(&part.unclassified);
+        guards.map(|guard| guard.next_flip_of_any(report.of_dpu || guard.of_dpu, env)).chain([inner])
+    }))
 }
 
 /// A number as a line over time: its value now, and what it gains each second.
@@ -99,11 +157,23 @@ impl Line {
     }
 }
 
+fn aged(fact: &FactRef, value: i64) -> Line {
+    Line { now: value, slope: i64::from(fact.fact.kind == FactType::Age) }
+}
+
+/// The line of what is a number now: what is absent, or a version, does not age.
+fn number(expr: &MaybeExpr, env: &Env<'_>) -> Option<Option<Line>> {
+    match expr {
+        MaybeExpr::Fact(fact) => match fact.value(env) {
+            Value::Int(value) => Some(Some(aged(fact, value))),
+            _ => None,
+        },
+        MaybeExpr::Int(number) => Some(line(number, env)),
+        MaybeExpr::Text(_) => None,
+    }
+}
+
 fn line(expr: &IntExpr, env: &Env<'_>) -> Option<Line> {
-    let aged = |fact: &super::predicate::FactRef, value| Line {
-        now: value,
-        slope: i64::from(fact.fact.kind == FactType::Age),
-    };
     match expr {
         IntExpr::Fact(fact) => match fact.value(env) {
             Value::Int(value) => Some(aged(fact, value)),

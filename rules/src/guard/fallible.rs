@@ -16,14 +16,10 @@ impl CanFail for BoolExpr {
         match self {
             Self::Const(_)
             | Self::Fact(_)
-            | Self::Field(..)
             | Self::Known(_)
-            | Self::SameField(_)
-            | Self::CompareField(..)
-            | Self::FieldIs(..)
-            | Self::SameVersion(_)
             | Self::NoTexts(_)
             | Self::NoDpus
+            | Self::Look(_)
             | Self::Action(..) => false,
             Self::Not(inner) | Self::Any(_, inner) | Self::All(_, inner) => inner.can_fail(reports),
             Self::And(parts) | Self::Or(parts) => all(parts),
@@ -40,7 +36,6 @@ impl CanFail for BoolExpr {
             Self::StartsWith(text, prefix) => text.can_fail(reports) || prefix.can_fail(reports),
             Self::OneOfInts(number, _) => number.can_fail(reports),
             Self::Report(at, _) => report(at.report),
-            Self::Look(look) => report(look.at.report),
         }
     }
 }
@@ -54,13 +49,7 @@ impl CanFail for IntExpr {
             | Self::Divide(_)
             | Self::Remainder(_)
             | Self::Negate(_) => true,
-            Self::Const(_)
-            | Self::Fact(_)
-            | Self::Field(..)
-            | Self::Dpus
-            | Self::Texts(_)
-            | Self::Counter(..)
-            | Self::Tries(..) => false,
+            Self::Const(_) | Self::Fact(_) | Self::Dpus | Self::Texts(_) | Self::Counter(..) | Self::Tries(..) => false,
             Self::FactOr(_, default) | Self::ActionAgeOr(_, _, default) => default.can_fail(reports),
             Self::If(condition, sides) => {
                 condition.can_fail(reports) || sides.iter().any(|side| side.can_fail(reports))

@@ -10,14 +10,16 @@ use rhai::{AST, Dynamic, Engine, EvalAltResult, FnPtr, NativeCallContext};
 
 use super::{
     Env, Shared,
+    eval::{action_age, version_at_least},
     members::{areas, facts},
     names::Names,
-    predicate::{Answer, GuardError, Owner, Query, ReportRef, action_age, version_at_least},
+    predicate::{Answer, GuardError, Owner, Query, ReportRef},
 };
 use crate::{
     health::Reports,
     limits,
     snapshot::{ActionStatus, Dpu, Snapshot, Value},
+    state_path::is_within,
 };
 
 /// A closure of the pack, ready to be called.
@@ -60,7 +62,7 @@ impl Script {
         let host = env.shared();
         let engine = &self.interpreter.engine;
         if of_dpu {
-            let index = env.host.dpus.iter().position(|dpu| std::ptr::eq(dpu, env.dpus[0])).unwrap_or(0);
+            let index = env.host.dpus.iter().position(|dpu| std::ptr::eq(dpu, env.dpu(0))).unwrap_or(0);
             let dpu = DpuValue { host: host.clone(), index };
             self.closure.call::<Dynamic>(engine, &self.ast, (HostValue(host.clone()), dpu))
         } else {
@@ -276,9 +278,7 @@ fn values(engine: &mut Engine, names: &Names) {
         .register_type_with_name::<ConfigVersion>("version")
         .register_fn("==", |a: ConfigVersion, b: ConfigVersion| a == b)
         .register_fn("!=", |a: ConfigVersion, b: ConfigVersion| a != b)
-        .register_fn("within", |path: &str, prefix: &str| {
-            path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
+        .register_fn("within", is_within)
         .register_fn("version_at_least", version_at_least)
         .register_fn("seconds", |n: i64| n)
         .register_fn("minutes", |n: i64| n.saturating_mul(60))

@@ -116,7 +116,7 @@ impl<'a> Lowerer<'a> {
             [Stmt::Share(_), statement] => self.statement(statement, scope),
             [] => {
                 let place = self.place(position);
-                self.faults.add("type", &place, "an empty block has no answer");
+                self.faults.hint("type", &place, "an empty block has no answer", "write an expression in it");
                 Ok(Lowered::Faulty)
             }
             [first, ..] => self.not_native(first.position(), "several statements"),
@@ -285,7 +285,7 @@ impl<'a> Lowerer<'a> {
         let parameters = &function.params;
         if parameters.len() != bound.len() + 1 {
             let place = self.place(position);
-            self.faults.add("type", &place, "the closure takes one parameter, the DPU: `|d| …`");
+            self.faults.hint("type", &place, "the closure takes one parameter, the DPU", "write `|d| …`");
             return Ok(Lowered::Faulty);
         }
         let values = bound.into_iter().chain([own]);

@@ -10,7 +10,7 @@ use super::{
     predicate::{BoolExpr, FactRef, IntExpr, Owner, Query, ReportRef, TextExpr},
 };
 use crate::{
-    fault::nearest,
+    fault::did_you_mean,
     health::Look,
     snapshot::{AREAS, ActionStatus, Fact, FactType},
 };
@@ -88,8 +88,8 @@ impl Lowerer<'_> {
                 };
                 let place = self.place(position);
                 let message = format!("{} has no `{name}`", other.describe());
-                let hint = nearest(name, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-                self.faults.add("unknown-fact", &place, message).hint = hint;
+                let hint = did_you_mean(name, known.iter().copied(), || has(known));
+                self.faults.hint("unknown-fact", &place, message, hint);
                 Lowered::Faulty
             }
         }
@@ -107,8 +107,8 @@ impl Lowerer<'_> {
             return if fact.kind == FactType::Version { Lowered::Version(at) } else { Lowered::Maybe(at) };
         }
         match fact.kind {
-            FactType::Bool => Lowered::Bool(BoolExpr::fact(at)),
-            FactType::Int | FactType::Seconds | FactType::Age => Lowered::Int(IntExpr::fact(at)),
+            FactType::Bool => Lowered::Bool(BoolExpr::Fact(at)),
+            FactType::Int | FactType::Seconds | FactType::Age => Lowered::Int(IntExpr::Fact(at)),
             FactType::Text | FactType::Word(_) => Lowered::Text(TextExpr::Fact(at), self.words(fact)),
             FactType::Version => Lowered::Version(at),
             FactType::Texts => Lowered::Texts(at),
@@ -154,7 +154,7 @@ impl Lowerer<'_> {
                 self.contains(list, item, position)
             }
             (Lowered::Text(text, _), "is_empty", None) => {
-                Lowered::Bool(BoolExpr::text_equal(text, TextExpr::Const("".into())))
+                Lowered::Bool(BoolExpr::TextEqual(Box::new([text, TextExpr::Const("".into())])))
             }
             (Lowered::Text(text, words), "within", Some(prefix)) => {
                 let Some(prefix) = self.literal(prefix, "a state path", position) else { return Ok(Lowered::Faulty) };
@@ -225,8 +225,8 @@ impl Lowerer<'_> {
         };
         let place = self.place(position);
         let message = format!("{} has no `{name}(…)` with these arguments", receiver.describe());
-        let hint = nearest(name, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-        self.faults.add("unknown-verb", &place, message).hint = hint;
+        let hint = did_you_mean(name, known.iter().copied(), || has(known));
+        self.faults.hint("unknown-verb", &place, message, hint);
         Lowered::Faulty
     }
 
@@ -303,10 +303,19 @@ impl Lowerer<'_> {
             (TextExpr::Const(text), _) => Some(text),
             _ => {
                 let place = self.place(position);
-                self.faults.add("type", &place, format!("{what} has to be written out, so that it can be checked"));
+                let message = format!("{what} has to be written out, so that it can be checked");
+                self.faults.hint("type", &place, message, "write it in quotes");
                 None
             }
         }
+    }
+}
+
+/// What a value has.
+fn has(known: &[&str]) -> String {
+    match known {
+        [] => "it has nothing that can be asked".to_owned(),
+        known => format!("it has {}", known.join(", ")),
     }
 }
 

@@ -3,7 +3,9 @@
 pub(crate) mod blame;
 pub(crate) mod clock;
 pub(crate) mod compile;
+pub(crate) mod eval;
 mod fallible;
+pub(crate) mod fold;
 mod functions;
 pub(crate) mod interpret;
 pub(crate) mod lower;
@@ -20,18 +22,20 @@ use std::{
 };
 
 use crate::{
+    declare::Wanted,
     fault::Place,
     health::Reports,
-    snapshot::{ActionRecord, Dpu, Snapshot},
+    snapshot::{ActionRecord, Dpu, Snapshot, question::Test},
 };
-use compile::Ask;
+use compile::Asks;
+use fold::Fold;
 use interpret::Script;
 use lower::NotNative;
 use predicate::{Answer, BoolExpr, GuardError, IntExpr, Owner};
 use reads::Reads;
 
 /// A question about a host, or about a host and one of its DPUs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Guard {
     pub(crate) place: Place,
     /// Source text, white space reduced.
@@ -39,8 +43,8 @@ pub(crate) struct Guard {
     /// It takes a DPU as its second parameter.
     pub(crate) of_dpu: bool,
     pub(crate) body: Body<BoolExpr>,
-    /// The native form, ready to be asked.
-    pub(crate) ask: Option<Ask>,
+    /// The same, ready to be asked.
+    pub(crate) asks: Arc<Asks>,
     /// The same guard for the interpreter: what is lowered is held against it by tests.
     pub(crate) script: Script,
     pub(crate) reads: Reads,
@@ -61,34 +65,26 @@ pub(crate) enum Body<T> {
     Script(NotNative),
 }
 
-impl Clone for Guard {
-    fn clone(&self) -> Self {
-        Self {
-            place: self.place.clone(),
-            text: self.text.clone(),
-            of_dpu: self.of_dpu,
-            body: self.body.clone(),
-            ask: self.body.compile(),
-            script: self.script.clone(),
-            reads: self.reads.clone(),
-        }
+impl Guard {
+    pub(crate) fn holds(&self, env: &Env<'_>) -> Answer<bool> {
+        self.asks.hold(env)
     }
-}
 
-impl Body<BoolExpr> {
-    pub(crate) fn compile(&self) -> Option<Ask> {
-        match self {
-            Body::Native(expr) => Some(expr.compile()),
+    /// The guard as a test of the host and its own DPU, if it cannot fail.
+    pub(crate) fn test(&self) -> Option<Test> {
+        match &self.body {
+            Body::Native(expr) => expr.compile().into_test_of_each(0).ok(),
             Body::Script(_) => None,
         }
     }
-}
 
-impl Guard {
-    pub(crate) fn holds(&self, env: &Env<'_>) -> Answer<bool> {
-        match &self.ask {
-            Some(ask) => ask.of(env),
-            None => self.script.ask(env, self.of_dpu),
+    /// The guard, or its opposite, ready to be asked in one state.
+    pub(crate) fn asks_in(&self, state: &Fold<'_>, wanted: Wanted) -> Asks {
+        match (&self.body, wanted) {
+            (Body::Native(expr), Wanted::Yes) => state.bool(expr).compile(),
+            (Body::Native(expr), Wanted::No) => state.bool(expr).not().compile(),
+            (Body::Script(_), Wanted::Yes) => Asks::script(self.script.clone(), self.of_dpu),
+            (Body::Script(_), Wanted::No) => Asks::script(self.script.clone(), self.of_dpu).not(),
         }
     }
 
@@ -122,7 +118,7 @@ impl Number {
 }
 
 /// DPUs that can be bound at once: the guard's own and one in each nested `any`, `all` or `count`.
-pub(crate) const DEPTH: usize = 3;
+pub(crate) const DEPTH: usize = 4;
 
 /// Stands where no DPU is bound.
 pub(crate) static NO_DPU: LazyLock<Dpu> = LazyLock::new(Dpu::default);
@@ -141,8 +137,12 @@ pub(crate) type Shared = OnceCell<Arc<Snapshot>>;
 
 impl<'a> Env<'a> {
     pub(crate) fn new(host: &'a Snapshot, reports: &'a Reports, shared: &'a Shared) -> Self {
-        let none: &'a Dpu = &NO_DPU;
-        Self { host, dpus: [none; DEPTH], reports, shared }
+        Self::of_dpu(host, &NO_DPU, reports, shared)
+    }
+
+    /// With a DPU bound at every depth.
+    pub(crate) fn of_dpu(host: &'a Snapshot, dpu: &'a Dpu, reports: &'a Reports, shared: &'a Shared) -> Self {
+        Self { host, dpus: [dpu; DEPTH], reports, shared }
     }
 
     pub(crate) fn shared(&self) -> &'a Arc<Snapshot> {
@@ -151,21 +151,31 @@ impl<'a> Env<'a> {
 
     pub(crate) fn with(&self, depth: u8, dpu: &'a Dpu) -> Self {
         let mut bound = *self;
-        bound.dpus[depth as usize] = dpu;
+        bound.bind(depth, dpu);
         bound
+    }
+
+    #[inline]
+    pub(crate) fn bind(&mut self, depth: u8, dpu: &'a Dpu) {
+        self.dpus[usize::from(depth) % DEPTH] = dpu;
+    }
+
+    #[inline]
+    pub(crate) fn dpu(&self, depth: u8) -> &'a Dpu {
+        self.dpus[usize::from(depth) % DEPTH]
     }
 
     pub(crate) fn action(&self, owner: Owner, name: &str) -> Option<&'a ActionRecord> {
         match owner {
             Owner::Host => self.host.state.actions.get(name),
-            Owner::Dpu(depth) => self.dpus[depth as usize].actions.get(name),
+            Owner::Dpu(depth) => self.dpu(depth).actions.get(name),
         }
     }
 
     pub(crate) fn counter(&self, owner: Owner, name: &str) -> i64 {
         let counters = match owner {
             Owner::Host => &self.host.state.counters,
-            Owner::Dpu(depth) => &self.dpus[depth as usize].counters,
+            Owner::Dpu(depth) => &self.dpu(depth).counters,
         };
         counters.get(name).copied().unwrap_or(0)
     }
@@ -173,7 +183,7 @@ impl<'a> Env<'a> {
     pub(crate) fn note(&self, owner: Owner, name: &str) -> &'a str {
         let notes = match owner {
             Owner::Host => &self.host.state.notes,
-            Owner::Dpu(depth) => &self.dpus[depth as usize].notes,
+            Owner::Dpu(depth) => &self.dpu(depth).notes,
         };
         notes.get(name).map_or("", String::as_str)
     }

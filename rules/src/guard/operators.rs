@@ -13,10 +13,17 @@ impl Lowerer<'_> {
         let place = self.place(position);
         let message = format!("expected {wanted}, found {}", found.describe());
         let hint = match found {
-            Lowered::Maybe(fact) => Some(format!("say what absence means: `{}.or(…)` or `.known`", fact.fact.name)),
-            _ => None,
+            Lowered::Maybe(fact) => format!("say what absence means: `{}.or(…)` or `.known`", fact.fact.name),
+            Lowered::ActionAge(..) => "say what absence means: `.or(…)` or `.known`".to_owned(),
+            Lowered::Text(..) => "texts are compared with `==`, `!=` and `in`".to_owned(),
+            Lowered::Version(_) => "versions are compared with `==` and `!=`".to_owned(),
+            Lowered::Host | Lowered::Area(_) | Lowered::Dpu(_) => "name one of its facts".to_owned(),
+            Lowered::Dpus => "ask `.all(|d| …)`, `.any(|d| …)`, `.count(|d| …)` or `.len()`".to_owned(),
+            Lowered::Report(_) => "ask `.has_class(…)`, `.has_probe(…)`, `.has_alert(…)` or `.alerts`".to_owned(),
+            Lowered::Int(_) => "compare it: `== 0`, `> 0`".to_owned(),
+            _ => format!("write {wanted} here"),
         };
-        self.faults.add("type", &place, message).hint = hint;
+        self.faults.hint("type", &place, message, hint);
         Lowered::Faulty
     }
 
@@ -112,16 +119,16 @@ impl Lowerer<'_> {
     ) -> Lowered {
         match (left, right) {
             (Lowered::Faulty, _) | (_, Lowered::Faulty) => Lowered::Faulty,
-            (Lowered::Bool(left), Lowered::Bool(right)) => Lowered::Bool(BoolExpr::same(left, right)),
+            (Lowered::Bool(left), Lowered::Bool(right)) => Lowered::Bool(BoolExpr::Same(Box::new([left, right]))),
             (Lowered::Int(left), Lowered::Int(right)) => Lowered::Bool(BoolExpr::compare(Compare::Equal, left, right)),
             (Lowered::Text(left, words), Lowered::Text(right, other)) => {
                 self.check_word(&right, &words, right_at);
                 self.check_word(&left, &other, left_at);
-                Lowered::Bool(BoolExpr::text_equal(left, right))
+                Lowered::Bool(BoolExpr::TextEqual(Box::new([left, right])))
             }
             (left, right) => match (maybe(&left), maybe(&right)) {
                 (Some((kind, left_side)), Some((other, right_side))) if kind == other => {
-                    Lowered::Bool(BoolExpr::maybe_equal(left_side, right_side))
+                    Lowered::Bool(BoolExpr::MaybeEqual(Box::new([left_side, right_side])))
                 }
                 _ => {
                     let place = self.place(position);

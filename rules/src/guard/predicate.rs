@@ -1,13 +1,11 @@
-//! Guards after lowering: typed trees over facts. [`super::compile`] makes them fast.
+//! Guards after lowering: typed trees over facts. [`super::eval`] says what they mean, [`super::compile`] makes them fast.
 
 use std::sync::Arc;
-
-use proto::ConfigVersion;
 
 use super::Env;
 use crate::{
     health::Look,
-    snapshot::{ActionRecord, ActionStatus, Fact, Field, Typed, Value},
+    snapshot::{ActionStatus, Fact, Value},
 };
 
 /// Why a guard has no answer. Its gate counts as closed.
@@ -35,11 +33,16 @@ pub(crate) struct FactRef {
 impl FactRef {
     #[inline]
     pub(crate) fn value<'a>(&self, env: &Env<'a>) -> Value<'a> {
-        (self.fact.get)(env.host, env.dpus[self.depth as usize])
+        (self.fact.get)(env.host, env.dpu(self.depth))
     }
 
     pub(crate) fn is_of_dpu(&self) -> bool {
         self.fact.area == "dpu"
+    }
+
+    /// The depth of the DPU that it is of, if it is of one.
+    pub(crate) fn dpu(&self) -> Option<u8> {
+        self.is_of_dpu().then_some(self.depth)
     }
 }
 
@@ -54,26 +57,16 @@ pub(crate) enum Owner {
 pub(crate) enum BoolExpr {
     Const(bool),
     Fact(FactRef),
-    /// A fact that is a field has this value.
-    Field(FactRef, Field<bool>, bool),
     Known(FactRef),
     Not(Box<BoolExpr>),
     And(Box<[BoolExpr]>),
     Or(Box<[BoolExpr]>),
     If(Box<[BoolExpr; 3]>),
     Same(Box<[BoolExpr; 2]>),
-    /// The same for two facts that are fields.
-    SameField(Box<[(FactRef, Field<bool>); 2]>),
-    /// A fact that is a field, compared with a number.
-    CompareField(FactRef, Field<i64>, Compare, i64),
     Compare(Compare, Box<[IntExpr; 2]>),
     TextEqual(Box<[TextExpr; 2]>),
-    /// A fact that is a field has this text, or has not.
-    FieldIs(FactRef, Field<String>, Arc<str>, bool),
     /// Absent equals nothing, not even absent.
     MaybeEqual(Box<[MaybeExpr; 2]>),
-    /// The same for two facts that are fields.
-    SameVersion(Box<[(FactRef, Field<Option<ConfigVersion>>); 2]>),
     OneOf(Box<TextExpr>, Box<[Arc<str>]>),
     OneOfInts(Box<IntExpr>, Box<[i64]>),
     Contains(FactRef, Box<TextExpr>),
@@ -105,8 +98,6 @@ pub(crate) enum Compare {
 pub(crate) enum IntExpr {
     Const(i64),
     Fact(FactRef),
-    /// A fact that is a field.
-    Field(FactRef, Field<i64>),
     FactOr(FactRef, Box<IntExpr>),
     Add(Box<[IntExpr; 2]>),
     Subtract(Box<[IntExpr; 2]>),
@@ -158,64 +149,18 @@ pub(crate) enum Query {
 }
 
 impl BoolExpr {
-    /// A fact that is true or false.
-    pub(crate) fn fact(at: FactRef) -> Self {
-        match (at.fact.typed)() {
-            Typed::Bool(field) => Self::Field(at, field, true),
-            _ => Self::Fact(at),
-        }
-    }
-
     /// The opposite.
     pub(crate) fn not(self) -> Self {
         match self {
-            Self::Field(at, field, wanted) => Self::Field(at, field, !wanted),
-            Self::FieldIs(at, field, text, wanted) => Self::FieldIs(at, field, text, !wanted),
             Self::Const(value) => Self::Const(!value),
+            Self::Not(inner) => *inner,
             other => Self::Not(Box::new(other)),
-        }
-    }
-
-    /// Two truths are the same.
-    pub(crate) fn same(left: Self, right: Self) -> Self {
-        match (left, right) {
-            (Self::Field(left, left_field, true), Self::Field(right, right_field, true)) => {
-                Self::SameField(Box::new([(left, left_field), (right, right_field)]))
-            }
-            (left, right) => Self::Same(Box::new([left, right])),
         }
     }
 
     /// Two numbers compare.
     pub(crate) fn compare(compare: Compare, left: IntExpr, right: IntExpr) -> Self {
-        match (left, right) {
-            (IntExpr::Field(at, field), IntExpr::Const(number)) => Self::CompareField(at, field, compare, number),
-            (left, right) => Self::Compare(compare, Box::new([left, right])),
-        }
-    }
-
-    /// Two texts are equal.
-    pub(crate) fn text_equal(left: TextExpr, right: TextExpr) -> Self {
-        match (left, right) {
-            (TextExpr::Fact(fact), TextExpr::Const(text)) | (TextExpr::Const(text), TextExpr::Fact(fact)) => {
-                match (fact.fact.typed)() {
-                    Typed::Text(field) => Self::FieldIs(fact, field, text, true),
-                    _ => Self::TextEqual(Box::new([TextExpr::Fact(fact), TextExpr::Const(text)])),
-                }
-            }
-            (left, right) => Self::TextEqual(Box::new([left, right])),
-        }
-    }
-
-    /// Two values that can be absent are equal.
-    pub(crate) fn maybe_equal(left: MaybeExpr, right: MaybeExpr) -> Self {
-        if let (MaybeExpr::Fact(left), MaybeExpr::Fact(right)) = (&left, &right)
-            && let (Typed::Version(left_field), Typed::Version(right_field)) =
-                ((left.fact.typed)(), (right.fact.typed)())
-        {
-            return Self::SameVersion(Box::new([(*left, left_field), (*right, right_field)]));
-        }
-        Self::MaybeEqual(Box::new([left, right]))
+        Self::Compare(compare, Box::new([left, right]))
     }
 }
 
@@ -228,6 +173,18 @@ impl Compare {
             Self::LessEqual => left <= right,
             Self::Greater => left > right,
             Self::GreaterEqual => left >= right,
+        }
+    }
+
+    /// The least and the most that compare so with a number; the least is more than the most if nothing does.
+    pub(super) fn range(self, number: i64) -> (i64, i64) {
+        let nothing = (1, 0);
+        match self {
+            Self::Equal => (number, number),
+            Self::LessEqual => (i64::MIN, number),
+            Self::GreaterEqual => (number, i64::MAX),
+            Self::Less => number.checked_sub(1).map_or(nothing, |most| (i64::MIN, most)),
+            Self::Greater => number.checked_add(1).map_or(nothing, |least| (least, i64::MAX)),
         }
     }
 }
@@ -246,150 +203,6 @@ impl IntExpr {
         match &**sides {
             [Self::Const(left), Self::Const(right)] => operation(*left, *right),
             _ => None,
-        }
-    }
-
-    /// A fact that is a number.
-    pub(crate) fn fact(at: FactRef) -> Self {
-        match (at.fact.typed)() {
-            Typed::Int(field) => Self::Field(at, field),
-            _ => Self::Fact(at),
-        }
-    }
-
-    pub(crate) fn eval(&self, env: &Env<'_>) -> Answer<i64> {
-        let both = |sides: &[IntExpr; 2]| Ok((sides[0].eval(env)?, sides[1].eval(env)?));
-        match self {
-            Self::Const(value) => Ok(*value),
-            Self::Fact(fact) => match fact.value(env) {
-                Value::Int(value) => Ok(value),
-                _ => Ok(0),
-            },
-            Self::Field(fact, field) => Ok(*field(env.host, env.dpus[fact.depth as usize])),
-            Self::FactOr(fact, default) => match fact.value(env) {
-                Value::Int(value) => Ok(value),
-                _ => default.eval(env),
-            },
-            Self::Add(sides) => both(sides).and_then(|(a, b)| a.checked_add(b).ok_or(GuardError::Overflow)),
-            Self::Subtract(sides) => both(sides).and_then(|(a, b)| a.checked_sub(b).ok_or(GuardError::Overflow)),
-            Self::Multiply(sides) => both(sides).and_then(|(a, b)| a.checked_mul(b).ok_or(GuardError::Overflow)),
-            Self::Divide(sides) => both(sides).and_then(|(a, b)| match b {
-                0 => Err(GuardError::DivisionByZero),
-                _ => a.checked_div(b).ok_or(GuardError::Overflow),
-            }),
-            Self::Remainder(sides) => both(sides).and_then(|(a, b)| match b {
-                0 => Err(GuardError::DivisionByZero),
-                _ => a.checked_rem(b).ok_or(GuardError::Overflow),
-            }),
-            Self::Negate(inner) => inner.eval(env)?.checked_neg().ok_or(GuardError::Overflow),
-            Self::If(condition, sides) => {
-                if condition.eval(env)? {
-                    sides[0].eval(env)
-                } else {
-                    sides[1].eval(env)
-                }
-            }
-            Self::Count(depth, body) => {
-                let mut count = 0;
-                for dpu in &env.host.dpus {
-                    count += i64::from(body.eval(&env.with(*depth, dpu))?);
-                }
-                Ok(count)
-            }
-            Self::Dpus => Ok(length(env.host.dpus.len())),
-            Self::Texts(list) => Ok(length(list.texts(env).len())),
-            Self::Counter(owner, name) => Ok(env.counter(*owner, name)),
-            Self::Tries(owner, name) => Ok(env.action(*owner, name).map_or(0, |record| record.tries)),
-            Self::ActionAgeOr(owner, name, default) => match env.action(*owner, name) {
-                Some(record) => Ok(action_age(env, record)),
-                None => default.eval(env),
-            },
-            Self::Alerts(report) => env.reports.count(*report, env).map(length),
-        }
-    }
-}
-
-/// Seconds since an action's last try.
-pub(crate) fn action_age(env: &Env<'_>, record: &ActionRecord) -> i64 {
-    i64::try_from(env.host.now.saturating_sub(record.at) / 1_000_000).unwrap_or(i64::MAX)
-}
-
-fn length(length: usize) -> i64 {
-    i64::try_from(length).unwrap_or(i64::MAX)
-}
-
-impl TextExpr {
-    pub(crate) fn eval<'a>(&'a self, env: &Env<'a>) -> Answer<&'a str> {
-        match self {
-            Self::Const(text) => Ok(text),
-            Self::Fact(fact) => match fact.value(env) {
-                Value::Text(text) => Ok(text),
-                _ => Ok(""),
-            },
-            Self::FactOr(fact, default) => match fact.value(env) {
-                Value::Text(text) => Ok(text),
-                _ => default.eval(env),
-            },
-            Self::If(condition, sides) => {
-                if condition.eval(env)? {
-                    sides[0].eval(env)
-                } else {
-                    sides[1].eval(env)
-                }
-            }
-            Self::Note(owner, name) => Ok(env.note(*owner, name)),
-        }
-    }
-}
-
-impl MaybeExpr {
-    pub(crate) fn eval<'a>(&'a self, env: &Env<'a>) -> Answer<Value<'a>> {
-        Ok(match self {
-            Self::Fact(fact) => fact.value(env),
-            Self::Int(number) => Value::Int(number.eval(env)?),
-            Self::Text(text) => Value::Text(text.eval(env)?),
-        })
-    }
-}
-
-impl FactRef {
-    pub(crate) fn texts<'a>(&self, env: &Env<'a>) -> &'a [String] {
-        match self.value(env) {
-            Value::Texts(texts) => texts,
-            _ => &[],
-        }
-    }
-}
-
-/// Compares dotted versions such as `24.10` and `BF-24.04-5` number by number; text that is no number counts as none.
-pub(crate) fn version_at_least(version: &str, least: &str) -> bool {
-    let numbers = |text: &str| -> Vec<u64> {
-        text.split(|c: char| !c.is_ascii_digit())
-            .filter(|part| !part.is_empty())
-            .map_while(|n| n.parse().ok())
-            .collect()
-    };
-    let (version, least) = (numbers(version), numbers(least));
-    !version.is_empty() && version >= least
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_compare_by_number() {
-        for (version, least, holds) in [
-            ("24.10", "24.10", true),
-            ("24.10.1", "24.10", true),
-            ("24.9", "24.10", false),
-            ("BF-24.10-24", "24.10", true),
-            ("BF-24.04-5", "24.10", false),
-            ("25", "24.10", true),
-            ("", "24.10", false),
-            ("unknown", "24.10", false),
-        ] {
-            assert_eq!(version_at_least(version, least), holds, "{version} >= {least}");
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Which facts a guard can read, known without asking it.
 
-use super::predicate::{BoolExpr, FactRef, IntExpr, MaybeExpr, TextExpr};
-use crate::snapshot::Fact;
+use std::collections::BTreeSet;
+
+use super::predicate::{BoolExpr, FactRef, IntExpr, MaybeExpr, Owner, TextExpr};
+use crate::snapshot::{Fact, FactType};
 
 /// What a guard can read.
 #[derive(Debug, Clone, Default)]
@@ -11,6 +13,10 @@ pub(crate) struct Reads {
     pub(crate) reports: Vec<usize>,
     /// Counters, notes or actions of the journal.
     pub(crate) records: bool,
+    /// What rises with the clock: ages of facts or of actions.
+    pub(crate) ages: bool,
+    /// Depths at which the DPUs are bound that it asks about.
+    pub(crate) depths: BTreeSet<u8>,
 }
 
 impl Reads {
@@ -34,9 +40,11 @@ impl Reads {
             self.report(*report);
         }
         self.records |= other.records;
+        self.ages |= other.ages;
     }
 
     pub(crate) fn fact(&mut self, fact: &'static Fact) {
+        self.ages |= fact.kind == FactType::Age;
         if !self.facts.iter().any(|known| std::ptr::eq(*known, fact)) {
             self.facts.push(fact);
         }
@@ -50,19 +58,21 @@ impl Reads {
 
     fn at(&mut self, fact: &FactRef) {
         self.fact(fact.fact);
+        self.depths.extend(fact.dpu());
+    }
+
+    fn record(&mut self, owner: Owner) {
+        self.records = true;
+        match owner {
+            Owner::Host => {}
+            Owner::Dpu(depth) => drop(self.depths.insert(depth)),
+        }
     }
 
     fn bool(&mut self, expr: &BoolExpr) {
         match expr {
             BoolExpr::Const(_) | BoolExpr::NoDpus => {}
-            BoolExpr::Fact(fact)
-            | BoolExpr::Field(fact, ..)
-            | BoolExpr::FieldIs(fact, ..)
-            | BoolExpr::CompareField(fact, ..)
-            | BoolExpr::Known(fact)
-            | BoolExpr::NoTexts(fact) => self.at(fact),
-            BoolExpr::SameField(sides) => sides.iter().for_each(|(fact, _)| self.at(fact)),
-            BoolExpr::SameVersion(sides) => sides.iter().for_each(|(fact, _)| self.at(fact)),
+            BoolExpr::Fact(fact) | BoolExpr::Known(fact) | BoolExpr::NoTexts(fact) => self.at(fact),
             BoolExpr::Not(inner) | BoolExpr::Any(_, inner) | BoolExpr::All(_, inner) => self.bool(inner),
             BoolExpr::And(parts) | BoolExpr::Or(parts) => parts.iter().for_each(|part| self.bool(part)),
             BoolExpr::If(parts) => parts.iter().for_each(|part| self.bool(part)),
@@ -88,14 +98,14 @@ impl Reads {
             }
             BoolExpr::Report(report, _) => self.report(report.report),
             BoolExpr::Look(look) => self.report(look.at.report),
-            BoolExpr::Action(..) => self.records = true,
+            BoolExpr::Action(owner, ..) => self.record(*owner),
         }
     }
 
     fn int(&mut self, expr: &IntExpr) {
         match expr {
             IntExpr::Const(_) | IntExpr::Dpus => {}
-            IntExpr::Fact(fact) | IntExpr::Field(fact, _) | IntExpr::Texts(fact) => self.at(fact),
+            IntExpr::Fact(fact) | IntExpr::Texts(fact) => self.at(fact),
             IntExpr::FactOr(fact, default) => {
                 self.at(fact);
                 self.int(default);
@@ -111,9 +121,10 @@ impl Reads {
                 sides.iter().for_each(|side| self.int(side));
             }
             IntExpr::Count(_, body) => self.bool(body),
-            IntExpr::Counter(..) | IntExpr::Tries(..) => self.records = true,
-            IntExpr::ActionAgeOr(_, _, default) => {
-                self.records = true;
+            IntExpr::Counter(owner, _) | IntExpr::Tries(owner, _) => self.record(*owner),
+            IntExpr::ActionAgeOr(owner, _, default) => {
+                self.record(*owner);
+                self.ages = true;
                 self.int(default);
             }
             IntExpr::Alerts(report) => self.report(report.report),
@@ -132,7 +143,7 @@ impl Reads {
                 self.bool(condition);
                 sides.iter().for_each(|side| self.text(side));
             }
-            TextExpr::Note(..) => self.records = true,
+            TextExpr::Note(owner, _) => self.record(*owner),
         }
     }
 }

@@ -1,32 +1,38 @@
 //! A report prepared for one question: is there an alert of this probe, with this classification?
 //!
 //! The same answer as walking the report's parts, but parts that can never hold the alert are left out when the pack is
-//! loaded, and a part's own conditions are asked only if its alerts hold what is sought.
+//! loaded, and a part's own conditions are asked only if its alerts hold what is sought. A report with conditions that
+//! can fail is not prepared.
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{HealthReport, Part, Reports, Source, holds};
+use super::{HealthReport, Part, Reports, Source};
 use crate::{
     guard::{
-        Env, Guard,
-        predicate::{Answer, Query, ReportRef},
+        Guard,
+        predicate::{Query, ReportRef},
     },
-    snapshot::Alert,
+    snapshot::{Alert, Dpu, Snapshot, question::Test},
 };
 
 /// A question to a report.
 #[derive(Debug, Clone)]
 pub(crate) struct Look {
     pub(crate) at: ReportRef,
-    of_dpu: bool,
+    pub(crate) of_dpu: bool,
     sought: Sought,
     parts: Arc<[Prepared]>,
+    /// Those of them that can hold the alert if nothing is stored for the host as a whole.
+    of_quiet_host: Arc<[Prepared]>,
 }
 
+/// Which alert is sought.
 #[derive(Debug, Clone)]
-struct Sought {
-    probe: Option<Arc<str>>,
-    class: Option<Arc<str>>,
+enum Sought {
+    Any,
+    Probe(Arc<str>),
+    Class(Arc<str>),
+    Alert { probe: Arc<str>, class: Arc<str> },
 }
 
 /// A part of the report that can hold the alert, or hide those after it.
@@ -40,12 +46,17 @@ struct Prepared {
     rest: Box<Rest>,
 }
 
-#[derive(Debug)]
 struct Rest {
     only: Option<String>,
     except: Vec<String>,
-    when: Option<Guard>,
-    unclassified: Option<Guard>,
+    when: Option<Test>,
+    unclassified: Option<Test>,
+}
+
+impl std::fmt::Debug for Rest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Rest")
+    }
 }
 
 #[derive(Debug)]
@@ -63,7 +74,7 @@ enum Stored {
 }
 
 impl Look {
-    /// Prepares a question; none if the report is not there.
+    /// Prepares a question; none if it cannot be.
     pub(crate) fn prepare(
         reports: &Reports,
         at: ReportRef,
@@ -71,25 +82,48 @@ impl Look {
         class: Option<Arc<str>>,
     ) -> Option<Self> {
         let report = reports.reports.get(at.report)?;
-        let sought = Sought { probe, class };
-        let parts = prepare(&report.parts, &sought, reports);
-        Some(Self { at, of_dpu: report.of_dpu, sought, parts })
+        let sought = match (probe, class) {
+            (None, None) => Sought::Any,
+            (Some(probe), None) => Sought::Probe(probe),
+            (None, Some(class)) => Sought::Class(class),
+            (Some(probe), Some(class)) => Sought::Alert { probe, class },
+        };
+        let parts = prepare(&report.parts, &sought, reports)?.into();
+        let of_quiet_host = prepare(&report.parts, &sought, reports)?.into_iter().filter(|part| !part.is_of_host());
+        Some(Self { at, of_dpu: report.of_dpu, sought, of_quiet_host: of_quiet_host.collect(), parts })
     }
 
     pub(crate) fn query(&self) -> Query {
-        Query::Has { probe: self.sought.probe.clone(), class: self.sought.class.clone() }
+        let (probe, class) = match &self.sought {
+            Sought::Any => (None, None),
+            Sought::Probe(probe) => (Some(probe), None),
+            Sought::Class(class) => (None, Some(class)),
+            Sought::Alert { probe, class } => (Some(probe), Some(class)),
+        };
+        Query::Has { probe: probe.cloned(), class: class.cloned() }
     }
 
-    pub(crate) fn found(&self, env: &Env<'_>) -> Answer<bool> {
-        if self.of_dpu && self.at.depth > 0 {
-            return walk(&self.parts, &self.sought, &env.with(0, env.dpus[self.at.depth as usize]));
+    /// The alert is there. The DPU matters if the report is of one.
+    pub(crate) fn found(&self, host: &Snapshot, dpu: &Dpu) -> bool {
+        let parts = if host.health.is_quiet() { &self.of_quiet_host } else { &self.parts };
+        match &self.sought {
+            Sought::Any => walk(parts, &|_| true, host, dpu),
+            Sought::Probe(probe) => walk(parts, &|alert| *alert.id == **probe, host, dpu),
+            Sought::Class(class) => walk(parts, &|alert| has(alert, class), host, dpu),
+            Sought::Alert { probe, class } => {
+                walk(parts, &|alert| *alert.id == **probe && has(alert, class), host, dpu)
+            }
         }
-        walk(&self.parts, &self.sought, env)
     }
 }
 
-fn prepare(parts: &[Part], sought: &Sought, reports: &Reports) -> Arc<[Prepared]> {
-    let prepared = parts.iter().filter_map(|part| {
+/// Is this an alert like the one sought?
+trait Sees: Fn(&Alert) -> bool {}
+impl<T: Fn(&Alert) -> bool> Sees for T {}
+
+fn prepare(parts: &[Part], sought: &Sought, reports: &Reports) -> Option<Vec<Prepared>> {
+    let mut prepared = Vec::new();
+    for part in parts {
         let stored = match &part.source {
             Source::HostReplace => Stored::HostReplace,
             Source::RackReplace => Stored::RackReplace,
@@ -99,47 +133,56 @@ fn prepare(parts: &[Part], sought: &Sought, reports: &Reports) -> Arc<[Prepared]
             Source::DpuAgent => Stored::DpuAgent,
             Source::DpuMerge => Stored::DpuMerge,
             Source::Alert(alert) if sought.is(alert) => Stored::Made,
-            Source::Alert(_) => return None,
-            Source::Dpus(inner) => Stored::Dpus(prepare(&reports.reports.get(*inner)?.parts, sought, reports)),
+            Source::Alert(_) => continue,
+            Source::Dpus(inner) => Stored::Dpus(prepare(&reports.reports.get(*inner)?.parts, sought, reports)?.into()),
         };
-        Some(Prepared {
+        prepared.push(Prepared {
             stored,
             instead: part.instead,
             stands_in: part.or_alert.as_ref().is_some_and(|alert| sought.is(alert)),
             rest: Box::new(Rest {
                 only: part.only.clone(),
                 except: part.except.clone(),
-                when: part.when.clone(),
-                // Classifications that are not asked for need not be there.
-                unclassified: sought.class.as_ref().and(part.unclassified.clone()),
+                when: test(part.when.as_ref())?,
+                unclassified: test(part.unclassified.as_ref())?.filter(|_| sought.by_class()),
             }),
-        })
-    });
-    prepared.collect()
+        });
+    }
+    Some(prepared)
+}
+
+/// A guard that cannot fail, if there is one; none if it can.
+fn test(guard: Option<&Guard>) -> Option<Option<Test>> {
+    guard.map_or(Some(None), |guard| guard.test().map(Some))
 }
 
 /// Some part holds the alert, and none before it hides it.
-fn walk(parts: &[Prepared], sought: &Sought, env: &Env<'_>) -> Answer<bool> {
-    let (host, dpu) = (&env.host.health, env.dpus[0]);
+fn walk(parts: &[Prepared], sees: &impl Sees, host: &Snapshot, dpu: &Dpu) -> bool {
+    let (of_host, of_dpu) = (&host.health, &dpu.health);
     for part in parts {
+        let one = |stored: &Option<HealthReport>| part.one(sees, stored.as_ref(), host, dpu);
+        let several = |stored: &BTreeMap<String, HealthReport>| {
+            let silent = stored.is_empty() && !part.stands_in;
+            if silent { Looked::On } else { part.several(sees, stored, host, dpu) }
+        };
         let looked = match &part.stored {
-            Stored::HostReplace => part.one(sought, host.replace.as_ref(), env)?,
-            Stored::RackReplace => part.one(sought, host.rack_replace.as_ref(), env)?,
-            Stored::DpuReplace => part.one(sought, dpu.health.replace.as_ref(), env)?,
-            Stored::DpuAgent => part.one(sought, dpu.health.agent.as_ref(), env)?,
-            Stored::HostMerge => part.several(sought, &host.merges, env)?,
-            Stored::RackMerge => part.several(sought, &host.rack_merges, env)?,
-            Stored::DpuMerge => part.several(sought, &dpu.health.merges, env)?,
-            Stored::Made => part.conditionally(Looked::Alert, env)?,
-            Stored::Dpus(parts) => part.dpus(parts, sought, env)?,
+            Stored::HostReplace => one(&of_host.replace),
+            Stored::RackReplace => one(&of_host.rack_replace),
+            Stored::DpuReplace => one(&of_dpu.replace),
+            Stored::DpuAgent => one(&of_dpu.agent),
+            Stored::HostMerge => several(&of_host.merges),
+            Stored::RackMerge => several(&of_host.rack_merges),
+            Stored::DpuMerge => several(&of_dpu.merges),
+            Stored::Made => part.conditionally(Looked::Alert, host, dpu),
+            Stored::Dpus(parts) => part.dpus(parts, sees, host),
         };
         match looked {
             Looked::On => {}
-            Looked::Alert => return Ok(true),
-            Looked::Hidden => return Ok(false),
+            Looked::Alert => return true,
+            Looked::Hidden => return false,
         }
     }
-    Ok(false)
+    false
 }
 
 /// What a part has to say.
@@ -154,77 +197,79 @@ enum Looked {
 }
 
 impl Prepared {
-    #[inline]
-    fn one(&self, sought: &Sought, stored: Option<&HealthReport>, env: &Env<'_>) -> Answer<Looked> {
+    /// Without a report that is stored for the host as a whole it has nothing to say.
+    fn is_of_host(&self) -> bool {
+        let of_host =
+            matches!(self.stored, Stored::HostReplace | Stored::HostMerge | Stored::RackReplace | Stored::RackMerge);
+        of_host && !self.stands_in
+    }
+
+    #[inline(always)]
+    fn one(&self, sees: &impl Sees, stored: Option<&HealthReport>, host: &Snapshot, dpu: &Dpu) -> Looked {
         match stored {
-            None if !self.stands_in => Ok(Looked::On),
-            None => self.conditionally(Looked::Alert, env),
-            Some(report) if sought.is_in(&report.alerts) => self.conditionally(Looked::Alert, env),
-            Some(_) if self.instead => self.conditionally(Looked::Hidden, env),
-            Some(_) => Ok(Looked::On),
+            None if !self.stands_in => Looked::On,
+            None => self.conditionally(Looked::Alert, host, dpu),
+            Some(report) if report.alerts.iter().any(sees) => self.conditionally(Looked::Alert, host, dpu),
+            Some(_) if self.instead => self.conditionally(Looked::Hidden, host, dpu),
+            Some(_) => Looked::On,
         }
     }
 
-    #[inline]
-    fn several(&self, sought: &Sought, stored: &BTreeMap<String, HealthReport>, env: &Env<'_>) -> Answer<Looked> {
-        if stored.is_empty() && !self.stands_in {
-            return Ok(Looked::On);
-        }
-        self.some(sought, stored, env)
-    }
-
-    #[inline(never)]
-    fn some(&self, sought: &Sought, stored: &BTreeMap<String, HealthReport>, env: &Env<'_>) -> Answer<Looked> {
+    fn several(&self, sees: &impl Sees, stored: &BTreeMap<String, HealthReport>, host: &Snapshot, dpu: &Dpu) -> Looked {
         let mut there = false;
         for (source, report) in stored {
             let taken = self.rest.only.as_ref().is_none_or(|only| super::matches(only, source))
                 && !self.rest.except.iter().any(|except| super::matches(except, source));
             if taken {
-                if sought.is_in(&report.alerts) {
-                    return self.conditionally(Looked::Alert, env);
+                if report.alerts.iter().any(sees) {
+                    return self.conditionally(Looked::Alert, host, dpu);
                 }
                 there = true;
             }
         }
         match there {
-            true if self.instead => self.conditionally(Looked::Hidden, env),
-            false if self.stands_in => self.conditionally(Looked::Alert, env),
-            _ => Ok(Looked::On),
+            true if self.instead => self.conditionally(Looked::Hidden, host, dpu),
+            false if self.stands_in => self.conditionally(Looked::Alert, host, dpu),
+            _ => Looked::On,
         }
     }
 
     /// What was found matters: do the part's own conditions hold?
     #[inline(never)]
-    fn conditionally(&self, looked: Looked, env: &Env<'_>) -> Answer<Looked> {
-        if !holds(self.rest.when.as_ref(), env, true)? {
-            return Ok(Looked::On);
+    fn conditionally(&self, looked: Looked, host: &Snapshot, dpu: &Dpu) -> Looked {
+        let holds = |test: &Test| test(host, dpu);
+        if !self.rest.when.as_ref().is_none_or(holds) {
+            Looked::On
+        } else if looked == Looked::Alert && self.rest.unclassified.as_ref().is_some_and(holds) {
+            if self.instead { Looked::Hidden } else { Looked::On }
+        } else {
+            looked
         }
-        if looked == Looked::Alert && holds(self.rest.unclassified.as_ref(), env, false)? {
-            return Ok(if self.instead { Looked::Hidden } else { Looked::On });
-        }
-        Ok(looked)
     }
 
-    fn dpus(&self, parts: &[Prepared], sought: &Sought, env: &Env<'_>) -> Answer<Looked> {
-        let mut bound = *env;
-        for dpu in &env.host.dpus {
-            bound.dpus[0] = dpu;
-            if holds(self.rest.when.as_ref(), &bound, true)? && walk(parts, sought, &bound)? {
-                return Ok(Looked::Alert);
-            }
-        }
-        Ok(Looked::On)
+    fn dpus(&self, parts: &[Prepared], sees: &impl Sees, host: &Snapshot) -> Looked {
+        let when = self.rest.when.as_ref();
+        let found = |dpu: &Dpu| when.is_none_or(|when| when(host, dpu)) && walk(parts, sees, host, dpu);
+        if host.dpus.iter().any(found) { Looked::Alert } else { Looked::On }
     }
 }
 
 impl Sought {
-    #[inline(never)]
-    fn is_in(&self, alerts: &[Alert]) -> bool {
-        alerts.iter().any(|alert| self.is(alert))
+    /// Classifications that are not asked for need not be there.
+    fn by_class(&self) -> bool {
+        matches!(self, Self::Class(_) | Self::Alert { .. })
     }
 
     fn is(&self, alert: &Alert) -> bool {
-        self.probe.as_ref().is_none_or(|probe| **probe == *alert.id)
-            && self.class.as_ref().is_none_or(|class| alert.classifications.iter().any(|known| **class == **known))
+        match self {
+            Self::Any => true,
+            Self::Probe(probe) => *alert.id == **probe,
+            Self::Class(class) => has(alert, class),
+            Self::Alert { probe, class } => *alert.id == **probe && has(alert, class),
+        }
     }
+}
+
+fn has(alert: &Alert, class: &str) -> bool {
+    alert.classifications.iter().any(|known| *known == *class)
 }

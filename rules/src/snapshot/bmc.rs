@@ -58,14 +58,16 @@ area! {
         power_read_at: Option<Micros>,
     }
     derived {
-        /// Time since the controller's last power command.
-        power_request_age: Age(optional) = age(s.now, s.bmc.power_requested_at),
-        /// Time since the last reset for new firmware.
-        reset_age: Age(optional) = age(s.now, s.bmc.reset_at),
-        /// The power state was read after the last power command, so it can be believed.
-        power_is_fresh: Bool = super::dictionary::Value::Bool(
-            s.bmc.power_requested_at.is_none() || s.bmc.power_read_at > s.bmc.power_requested_at
-        ),
+        "power requests":
+            /// Time since the controller's last power command.
+            power_request_age: Age(optional) = age(s.now, s.bmc.power_requested_at),
+            /// Time since the last reset for new firmware.
+            reset_age: Age(optional) = age(s.now, s.bmc.reset_at),
+        "Redfish":
+            /// The power state was read after the last power command, so it can be believed.
+            power_is_fresh: Bool = super::dictionary::Value::Bool(
+                s.bmc.power_requested_at.is_none() || s.bmc.power_read_at > s.bmc.power_requested_at
+            ),
     }
 }
 

@@ -31,10 +31,12 @@ area! {
         match_attempted_at: Option<Micros>,
     }
     derived {
-        /// Verification was requested after the present state was entered.
-        verify_requested_since_state_change: Bool = after(s.validation.verify_requested_at, s.state.since),
-        /// Time since the last search for a matching SKU.
-        match_attempt_age: Age(optional) = age(s.now, s.validation.match_attempted_at),
+        "operator":
+            /// Verification was requested after the present state was entered.
+            verify_requested_since_state_change: Bool = after(s.validation.verify_requested_at, s.state.since),
+        "SKU store":
+            /// Time since the last search for a matching SKU.
+            match_attempt_age: Age(optional) = age(s.now, s.validation.match_attempted_at),
     }
 }
 
@@ -137,10 +139,12 @@ area! {
         failed_at: Option<Micros>,
     }
     derived {
-        /// The BMC was explored after the present state was entered.
-        explored_since_state_change: Bool = after(s.firmware.explored_at, s.state.since),
-        /// Time since the last failed update.
-        failure_age: Age(optional) = age(s.now, s.firmware.failed_at),
+        "site exploration":
+            /// The BMC was explored after the present state was entered.
+            explored_since_state_change: Bool = after(s.firmware.explored_at, s.state.since),
+        "update tasks":
+            /// Time since the last failed update.
+            failure_age: Age(optional) = age(s.now, s.firmware.failed_at),
     }
 }
 

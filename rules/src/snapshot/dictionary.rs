@@ -3,7 +3,10 @@
 
 use proto::ConfigVersion;
 
-use super::{Dpu, Snapshot};
+use super::{
+    Dpu, Snapshot,
+    question::{Question, Test, of_value},
+};
 
 /// What a guard sees when it reads a fact.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -77,14 +80,13 @@ pub(crate) type Getter = for<'a> fn(&'a Snapshot, &'a Dpu) -> Value<'a>;
 /// Reads the field of a fact.
 pub(crate) type Field<T> = for<'a> fn(&'a Snapshot, &'a Dpu) -> &'a T;
 
-/// How native guards read a fact: by its field where its type is one of these, else as a value.
+/// The field of a fact that is often compared with another fact.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Typed {
     Bool(Field<bool>),
     Int(Field<i64>),
-    Text(Field<String>),
     Version(Field<Option<ConfigVersion>>),
-    Value,
+    Other,
 }
 
 /// One entry of the fact dictionary.
@@ -102,26 +104,30 @@ pub struct Fact {
     pub meaning: &'static str,
     /// Who supplies it.
     pub supplier: &'static str,
+    /// It follows from moments that are stored, or from other facts, and cannot be set by itself.
+    pub derived: bool,
     pub(crate) get: Getter,
     pub(crate) typed: fn() -> Typed,
+    pub(crate) test: fn(Question) -> Test,
 }
 
+/// The way to the field of a fact.
+pub(crate) trait Read<T>: for<'a> Fn(&'a Snapshot, &'a Dpu) -> &'a T + Send + Sync + 'static {}
+impl<T, R: for<'a> Fn(&'a Snapshot, &'a Dpu) -> &'a T + Send + Sync + 'static> Read<T> for R {}
+
 /// A Rust type that a fact can have.
-pub(crate) trait FactField {
+pub(crate) trait FactField: Sized + 'static {
     const KIND: FactType;
     const OPTIONAL: bool = false;
     fn value(&self) -> Value<'_>;
-    fn typed(_field: Field<Self>) -> Typed
-    where
-        Self: Sized,
-    {
-        Typed::Value
+    fn test(read: impl Read<Self>, question: Question) -> Test {
+        of_value(move |s, d| read(s, d).value(), question)
     }
-    fn typed_option(_field: Field<Option<Self>>) -> Typed
-    where
-        Self: Sized,
-    {
-        Typed::Value
+    fn typed(_field: Field<Self>) -> Typed {
+        Typed::Other
+    }
+    fn typed_option(_field: Field<Option<Self>>) -> Typed {
+        Typed::Other
     }
 }
 
@@ -149,9 +155,6 @@ impl FactField for String {
     const KIND: FactType = FactType::Text;
     fn value(&self) -> Value<'_> {
         Value::Text(self)
-    }
-    fn typed(field: Field<Self>) -> Typed {
-        Typed::Text(field)
     }
 }
 
@@ -219,7 +222,7 @@ macro_rules! area {
         $name:ident as $area:literal at |$snapshot:ident, $dpu:ident| $place:expr;
         facts { $( $supplier:literal: $( $(#[doc = $fact_doc:literal])+ $(#[serde($($serde:tt)*)])? $fact:ident : $type:ty, )+ )* }
         raw { $( $(#[doc = $raw_doc:literal])+ $(#[serde($($raw_serde:tt)*)])? $raw:ident : $raw_type:ty, )* }
-        derived { $( $(#[doc = $derived_doc:literal])+ $derived:ident : $kind:ident $(($optional:ident))? = $value:expr, )* }
+        derived { $( $origin:literal: $( $(#[doc = $derived_doc:literal])+ $derived:ident : $kind:ident $(($optional:ident))? = $value:expr, )+ )* }
     ) => {
         $(#[doc = $doc])+
         #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -238,6 +241,7 @@ macro_rules! area {
                     optional: <$type as $crate::snapshot::dictionary::FactField>::OPTIONAL,
                     meaning: concat!($($fact_doc),+),
                     supplier: $supplier,
+                    derived: false,
                     get: |$snapshot, $dpu| {
                         let _ = ($snapshot, $dpu);
                         $crate::snapshot::dictionary::FactField::value(&$place.$fact)
@@ -246,17 +250,26 @@ macro_rules! area {
                         let _ = ($snapshot, $dpu);
                         &$place.$fact
                     }),
+                    test: |question| <$type as $crate::snapshot::dictionary::FactField>::test(
+                        |$snapshot, $dpu| { let _ = ($snapshot, $dpu); &$place.$fact },
+                        question,
+                    ),
                 }, )+)*
-                $( $crate::snapshot::dictionary::Fact {
+                $($( $crate::snapshot::dictionary::Fact {
                     area: $area,
                     name: stringify!($derived),
                     kind: $crate::snapshot::dictionary::FactType::$kind,
                     optional: area!(@optional $($optional)?),
                     meaning: concat!($($derived_doc),+),
-                    supplier: "derived from times",
+                    supplier: $origin,
+                    derived: true,
                     get: |$snapshot, $dpu| { let _ = ($snapshot, $dpu); $value },
-                    typed: || $crate::snapshot::dictionary::Typed::Value,
-                }, )*
+                    typed: || $crate::snapshot::dictionary::Typed::Other,
+                    test: |question| $crate::snapshot::question::of_value(
+                        |$snapshot, $dpu| { let _ = ($snapshot, $dpu); $value },
+                        question,
+                    ),
+                }, )+)*
             ];
         }
     };

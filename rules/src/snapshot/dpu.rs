@@ -105,36 +105,44 @@ area! {
         agent_superseded_at: Option<Micros>,
     }
     derived {
-        /// State of the DPU, or of the host where DPUs have none.
-        state: Text = Value::Text(d.state.as_ref().unwrap_or(&s.state.path).as_str()),
-        /// Time in that state.
-        elapsed: Age = Value::Int(seconds(s.now, if d.state.is_some() { d.state_since } else { s.state.since })),
-        /// The last network observation is not older than the host's present state.
-        seen_since_state_change: Bool = Value::Bool(d.observed_at.is_some_and(|at| at >= s.state.since)),
-        /// Discovery was reported after the DPU's state was entered.
-        discovered_since_state_change: Bool =
-            after(d.discovered_at, if d.state.is_some() { d.state_since } else { s.state.since }),
-        /// The operating system came up after the DPU's state was entered.
-        booted_since_state_change: Bool =
-            after(d.booted_at, if d.state.is_some() { d.state_since } else { s.state.since }),
-        /// The operating system came up after the last restart that the controller asked for.
-        booted_since_restart: Bool = Value::Bool(
-            d.booted_at.is_some_and(|up| d.reboot_requested_at.is_none_or(|restarted| up > restarted))
-        ),
-        /// Time since the last network observation.
-        observation_age: Age(optional) = age(s.now, d.observed_at),
-        /// Time since the stored agent report was made.
-        agent_report_age: Age(optional) = age(s.now, d.health.agent.as_ref().and_then(|report| report.observed_at)),
-        /// Alerts of the stored agent report.
-        agent_report_alerts: Int = Value::Int(
-            d.health.agent.as_ref().map_or(0, |report| i64::try_from(report.alerts.len()).unwrap_or(i64::MAX))
-        ),
-        /// Time since the controller last asked for a restart of the DPU.
-        reboot_age: Age(optional) = age(s.now, d.reboot_requested_at),
-        /// An operator asked to restart the reprovisioning after the host's present state was entered.
-        reprovision_restart_requested: Bool = after(d.reprovision_restart_requested_at, s.state.since),
-        /// Time since the agent's version was superseded.
-        agent_superseded_age: Age(optional) = age(s.now, d.agent_superseded_at),
+        "state of the host":
+            /// State of the DPU, or of the host where DPUs have none.
+            state: Text = Value::Text(d.state.as_ref().unwrap_or(&s.state.path).as_str()),
+            /// Time in that state.
+            elapsed: Age = Value::Int(seconds(s.now, if d.state.is_some() { d.state_since } else { s.state.since })),
+        "agent report":
+            /// The last network observation is not older than the host's present state.
+            seen_since_state_change: Bool = Value::Bool(d.observed_at.is_some_and(|at| at >= s.state.since)),
+        "discovery report":
+            /// Discovery was reported after the DPU's state was entered.
+            discovered_since_state_change: Bool =
+                after(d.discovered_at, if d.state.is_some() { d.state_since } else { s.state.since }),
+        "DPU BMC":
+            /// The operating system came up after the DPU's state was entered.
+            booted_since_state_change: Bool =
+                after(d.booted_at, if d.state.is_some() { d.state_since } else { s.state.since }),
+            /// The operating system came up after the last restart that the controller asked for.
+            booted_since_restart: Bool = Value::Bool(
+                d.booted_at.is_some_and(|up| d.reboot_requested_at.is_none_or(|restarted| up > restarted))
+            ),
+        "agent report":
+            /// Time since the last network observation.
+            observation_age: Age(optional) = age(s.now, d.observed_at),
+            /// Time since the stored agent report was made.
+            agent_report_age: Age(optional) = age(s.now, d.health.agent.as_ref().and_then(|report| report.observed_at)),
+            /// Alerts of the stored agent report.
+            agent_report_alerts: Int = Value::Int(
+                d.health.agent.as_ref().map_or(0, |report| i64::try_from(report.alerts.len()).unwrap_or(i64::MAX))
+            ),
+        "power requests":
+            /// Time since the controller last asked for a restart of the DPU.
+            reboot_age: Age(optional) = age(s.now, d.reboot_requested_at),
+        "requests":
+            /// An operator asked to restart the reprovisioning after the host's present state was entered.
+            reprovision_restart_requested: Bool = after(d.reprovision_restart_requested_at, s.state.since),
+        "site configuration":
+            /// Time since the agent's version was superseded.
+            agent_superseded_age: Age(optional) = age(s.now, d.agent_superseded_at),
     }
 }
 

@@ -62,6 +62,14 @@ pub struct HostHealth {
     pub rack_merges: BTreeMap<String, HealthReport>,
 }
 
+impl HostHealth {
+    /// Nothing is stored for the host or its rack.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.replace.is_none() && self.merges.is_empty() && self.rack_replace.is_none() && self.rack_merges.is_empty()
+    }
+}
+
 /// Reports stored for one DPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

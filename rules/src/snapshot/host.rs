@@ -63,20 +63,22 @@ area! {
         reboot_requested_at: Option<Micros>,
     }
     derived {
-        /// Discovery was reported after the present state was entered.
-        discovered_since_state_change: Bool = after(s.host.discovered_at, s.state.since),
-        /// A reboot was reported after the present state was entered.
-        rebooted_since_state_change: Bool = after(s.host.rebooted_at, s.state.since),
-        /// Cleanup was reported after the present state was entered.
-        cleaned_since_state_change: Bool = after(s.host.cleaned_at, s.state.since),
-        /// Discovery was reported after the recorded failure.
-        discovered_since_failure: Bool = after(s.host.discovered_at, s.failure.at),
-        /// Cleanup was reported after the recorded failure.
-        cleaned_since_failure: Bool = after(s.host.cleaned_at, s.failure.at),
-        /// Time since the discovery image was last heard of.
-        scout_age: Age(optional) = age(s.now, s.host.scout_seen_at),
-        /// Time since the controller last asked for a restart.
-        reboot_age: Age(optional) = age(s.now, s.host.reboot_requested_at),
+        "discovery image":
+            /// Discovery was reported after the present state was entered.
+            discovered_since_state_change: Bool = after(s.host.discovered_at, s.state.since),
+            /// A reboot was reported after the present state was entered.
+            rebooted_since_state_change: Bool = after(s.host.rebooted_at, s.state.since),
+            /// Cleanup was reported after the present state was entered.
+            cleaned_since_state_change: Bool = after(s.host.cleaned_at, s.state.since),
+            /// Discovery was reported after the recorded failure.
+            discovered_since_failure: Bool = after(s.host.discovered_at, s.failure.at),
+            /// Cleanup was reported after the recorded failure.
+            cleaned_since_failure: Bool = after(s.host.cleaned_at, s.failure.at),
+            /// Time since the discovery image was last heard of.
+            scout_age: Age(optional) = age(s.now, s.host.scout_seen_at),
+        "power requests":
+            /// Time since the controller last asked for a restart.
+            reboot_age: Age(optional) = age(s.now, s.host.reboot_requested_at),
     }
 }
 

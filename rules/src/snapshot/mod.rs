@@ -11,6 +11,7 @@ mod dpu;
 mod health;
 mod host;
 mod instance;
+pub(crate) mod question;
 mod requests;
 mod state;
 mod time;
@@ -24,8 +25,8 @@ pub use checks::{
     Validation,
 };
 pub use credentials::{Credentials, Rotation};
+pub(crate) use dictionary::Typed;
 pub use dictionary::{Fact, FactType, Value};
-pub(crate) use dictionary::{Field, Typed};
 pub use dpu::{DpfPhase, Dpu, InstallTask, SecureBoot};
 pub use health::{Alert, DpuHealth, HealthReport, HostHealth, Success};
 pub use host::{Answer, Host};

@@ -42,10 +42,11 @@ area! {
         host_reprovision_requested_at: Option<Micros>,
     }
     derived {
-        /// Maintenance was requested after the present state was entered.
-        maintenance_since_state_change: Bool = after(s.requests.maintenance_requested_at, s.state.since),
-        /// A firmware update was requested after the present state was entered.
-        host_reprovision_since_state_change: Bool = after(s.requests.host_reprovision_requested_at, s.state.since),
+        "operator":
+            /// Maintenance was requested after the present state was entered.
+            maintenance_since_state_change: Bool = after(s.requests.maintenance_requested_at, s.state.since),
+            /// A firmware update was requested after the present state was entered.
+            host_reprovision_since_state_change: Bool = after(s.requests.host_reprovision_requested_at, s.state.since),
     }
 }
 
@@ -130,7 +131,8 @@ area! {
         at: Micros,
     }
     derived {
-        /// Time since it happened.
-        age: Age(optional) = age(s.now, (!s.failure.cause.is_empty()).then_some(s.failure.at)),
+        "failure record":
+            /// Time since it happened.
+            age: Age(optional) = age(s.now, (!s.failure.cause.is_empty()).then_some(s.failure.at)),
     }
 }

@@ -25,10 +25,11 @@ area! {
         actions: BTreeMap<String, ActionRecord>,
     }
     derived {
-        /// Path of the present state.
-        path: Text = Value::Text(s.state.path.as_str()),
-        /// Time in the present state.
-        elapsed: Age = Value::Int(seconds(s.now, s.state.since)),
+        "state of the host":
+            /// Path of the present state.
+            path: Text = Value::Text(s.state.path.as_str()),
+            /// Time in the present state.
+            elapsed: Age = Value::Int(seconds(s.now, s.state.since)),
     }
 }
 

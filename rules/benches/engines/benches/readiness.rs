@@ -7,24 +7,34 @@
 #[path = "../../by_hand.rs"]
 mod by_hand;
 
-use std::{path::Path, sync::Arc};
+use std::{
+    hint::black_box,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use cel::{Context, Env, Program};
-use divan::{Bencher, black_box};
 use regorus::{Engine, Rc, Value, languages::rego::compiler::Compiler, rvm::vm::RegoVM};
-use rules::{Decision, RuleSet, Snapshot, load_pack};
+use rules::{Decision, LoadOptions, RuleSet, Snapshot, load_pack_with};
 use serde_json::json;
 
 const RULE: &str = "data.gate.decision";
 
-fn main() {
-    agree();
-    divan::main();
-}
+/// Time that one contender has in one round.
+const ROUND: Duration = Duration::from_millis(8);
+const ROUNDS: u32 = 40;
 
-fn pack() -> RuleSet {
+const RULES: &str = "rules";
+const TRACED: &str = "rules, with the trace kept";
+const RAW: &str = "rego, virtual machine, raw snapshot";
+const DIGESTED: &str = "rego, virtual machine, digested";
+const DIGESTION: &str = "digestion of the facts";
+
+fn pack(options: &LoadOptions) -> RuleSet {
     let pack = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../managed_host");
-    load_pack(&std::env::var_os("RULES_PACK").map_or(pack, Into::into)).unwrap_or_else(|faults| panic!("{faults}"))
+    let pack = std::env::var_os("RULES_PACK").map_or(pack, Into::into);
+    load_pack_with(&pack, options).unwrap_or_else(|faults| panic!("{faults}"))
 }
 
 fn by_rules(rules: &RuleSet, host: &Snapshot) -> String {
@@ -103,7 +113,7 @@ const RAW_CEL: &str = include_str!("gate.cel");
 const DIGESTED_CEL: &str = include_str!("digested.cel");
 
 fn agree() {
-    let rules = pack();
+    let rules = pack(&LoadOptions::default());
     let (raw_cel, digested_cel) = (Cel::new(RAW_CEL), Cel::new(DIGESTED_CEL));
     let (mut reused, mut reused_digested) = (machine(RAW_REGO), machine(DIGESTED_REGO));
     for (expected, host) in by_hand::outcomes() {
@@ -121,75 +131,111 @@ fn agree() {
             ("cel", raw_cel.ask(&raw_cel.context("h", &host))),
             ("cel, digested", digested_cel.ask(&digested_cel.context("f", &digest(&host)))),
         ];
-        for (engine, answer) in answers {
-            let verdict = if answer == expected { "right" } else { "WRONG" };
-            println!("{expected:28} {engine:28} {answer:28} {verdict}");
+        for (engine, answer) in &answers {
+            assert_eq!(answer, expected, "{engine}");
+        }
+        println!("{} engines agree on {expected}", answers.len());
+    }
+}
+
+/// One way to decide, measured.
+struct Contender<'a> {
+    name: &'static str,
+    /// Decides so many times.
+    run: Box<dyn FnMut(u32) + 'a>,
+    /// Nanoseconds a decision, one value a round.
+    rounds: Vec<f64>,
+}
+
+impl<'a> Contender<'a> {
+    fn new<T>(name: &'static str, mut decide: impl FnMut() -> T + 'a) -> Self {
+        let run = move |times| {
+            for _ in 0..times {
+                black_box(decide());
+            }
+        };
+        Self { name, run: Box::new(run), rounds: Vec::new() }
+    }
+
+    fn time(&mut self, times: u32) -> Duration {
+        let start = Instant::now();
+        (self.run)(times);
+        start.elapsed()
+    }
+
+    /// How often it decides in one round.
+    fn times(&mut self) -> u32 {
+        let mut times = 1;
+        while self.time(times) < ROUND / 4 {
+            times *= 2;
+        }
+        times * 4
+    }
+
+    fn nanos(&self) -> f64 {
+        let mut rounds = self.rounds.clone();
+        rounds.sort_by(f64::total_cmp);
+        rounds.get(rounds.len() / 4).copied().unwrap_or_default()
+    }
+}
+
+/// In turn, round by round, so that what else the machine does hits all alike.
+fn measure(contenders: &mut [Contender<'_>]) {
+    let times: Vec<u32> = contenders.iter_mut().map(Contender::times).collect();
+    for _ in 0..ROUNDS {
+        for (contender, times) in contenders.iter_mut().zip(&times) {
+            let taken = contender.time(*times).as_nanos() as f64;
+            contender.rounds.push(taken / f64::from(*times));
         }
     }
 }
 
-#[divan::bench(sample_size = 1000)]
-fn by_hand_in_rust(bencher: Bencher) {
+fn main() {
+    agree();
     let host = by_hand::ready_host();
-    bencher.bench_local(|| by_hand::gate(black_box(&host)));
+    let rules = pack(&LoadOptions::default());
+    let interpreted = pack(&LoadOptions { interpret: true, ..LoadOptions::default() });
+    let (raw_facts, digested) = (raw(&host), digest(&host));
+    let digested_facts = Value::from_json_str(&digested.to_string()).unwrap();
+    let (mut interpreter, mut of_raw, mut of_digested) =
+        (engine(RAW_REGO), machine(RAW_REGO), machine(DIGESTED_REGO));
+    let (raw_cel, digested_cel) = (Cel::new(RAW_CEL), Cel::new(DIGESTED_CEL));
+    let (raw_context, digested_context) = (raw_cel.context("h", &host), digested_cel.context("f", &digested));
+    let mut contenders = [
+        Contender::new("by hand in Rust", || by_hand::gate(black_box(&host))),
+        Contender::new(RULES, || rules.decision(black_box(&host))),
+        Contender::new(TRACED, || rules.decide(black_box(&host))),
+        Contender::new("rules, interpreted by rhai", || interpreted.decision(black_box(&host))),
+        Contender::new(RAW, || {
+            of_raw.set_input(raw_facts.clone());
+            of_raw.execute().unwrap()
+        }),
+        Contender::new("rego, interpreter, raw snapshot", || {
+            interpreter.set_input(raw_facts.clone());
+            interpreter.eval_rule(RULE.into()).unwrap()
+        }),
+        Contender::new("cel, raw snapshot", || raw_cel.program.execute(&raw_context).unwrap()),
+        Contender::new(DIGESTION, || digest(black_box(&host))),
+        Contender::new(DIGESTED, || {
+            of_digested.set_input(digested_facts.clone());
+            of_digested.execute().unwrap()
+        }),
+        Contender::new("cel, digested facts", || digested_cel.program.execute(&digested_context).unwrap()),
+    ];
+    measure(&mut contenders);
+    report(&contenders);
 }
 
-#[divan::bench(sample_size = 1000)]
-fn rules_without_trace(bencher: Bencher) {
-    let (rules, host) = (pack(), by_hand::ready_host());
-    bencher.bench_local(|| rules.decision(black_box(&host)));
-}
-
-#[divan::bench(sample_size = 1000)]
-fn rules_with_trace(bencher: Bencher) {
-    let (rules, host) = (pack(), by_hand::ready_host());
-    bencher.bench_local(|| rules.decide(black_box(&host)));
-}
-
-#[divan::bench(sample_size = 100)]
-fn rego_raw_interpreter(bencher: Bencher) {
-    let (mut engine, input) = (engine(RAW_REGO), raw(&by_hand::ready_host()));
-    bencher.bench_local(|| {
-        engine.set_input(input.clone());
-        engine.eval_rule(RULE.into()).unwrap()
-    });
-}
-
-#[divan::bench(sample_size = 100)]
-fn rego_raw_machine(bencher: Bencher) {
-    let (mut machine, input) = (machine(RAW_REGO), raw(&by_hand::ready_host()));
-    bencher.bench_local(|| {
-        machine.set_input(input.clone());
-        machine.execute().unwrap()
-    });
-}
-
-#[divan::bench(sample_size = 100)]
-fn rego_digested_machine(bencher: Bencher) {
-    let (mut machine, facts) = (machine(DIGESTED_REGO), digest(&by_hand::ready_host()).to_string());
-    let facts = Value::from_json_str(&facts).unwrap();
-    bencher.bench_local(|| {
-        machine.set_input(facts.clone());
-        machine.execute().unwrap()
-    });
-}
-
-#[divan::bench(sample_size = 100)]
-fn digestion(bencher: Bencher) {
-    let host = by_hand::ready_host();
-    bencher.bench_local(|| digest(black_box(&host)));
-}
-
-#[divan::bench(sample_size = 100)]
-fn cel_raw(bencher: Bencher) {
-    let cel = Cel::new(RAW_CEL);
-    let context = cel.context("h", &by_hand::ready_host());
-    bencher.bench_local(|| cel.program.execute(&context).unwrap());
-}
-
-#[divan::bench(sample_size = 100)]
-fn cel_digested(bencher: Bencher) {
-    let cel = Cel::new(DIGESTED_CEL);
-    let context = cel.context("f", &digest(&by_hand::ready_host()));
-    bencher.bench_local(|| cel.program.execute(&context).unwrap());
+fn report(contenders: &[Contender<'_>]) {
+    let nanos = |name| contenders.iter().find(|one| one.name == name).map_or(f64::NAN, Contender::nanos);
+    let own = nanos(RULES);
+    println!("\n{:36} {:>10} {:>14}", "a decision of", "µs", "times as long");
+    for contender in contenders {
+        println!("{:36} {:10.3} {:14.1}", contender.name, contender.nanos() / 1000.0, contender.nanos() / own);
+    }
+    let raw = nanos(RAW) / own;
+    let digested = (nanos(DIGESTED) + nanos(DIGESTION)) / own;
+    println!("\nrules against the Rego machine on the raw snapshot: {raw:.0} times as fast (at least 30)");
+    println!("rules against it on digested facts, digestion counted: {digested:.1} times as fast (at least 8)");
+    println!("with the trace: {:.2} times as long (at most 2)", nanos(TRACED) / own);
 }

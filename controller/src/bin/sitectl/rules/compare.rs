@@ -26,9 +26,10 @@ impl Diff {
             controller::load_pack_dir(dir, colours())
                 .map_err(|faults| Failure::Refused(format!("{} has faults\n\n{}", dir.display(), faults.join("\n\n"))))
         };
-        let changes = diff(&load(&self.old)?, &load(&self.new)?);
-        format.answer(&changes, |changes| match changes.as_slice() {
-            [] => "the packs decide alike".to_owned(),
+        let (old, new) = (load(&self.old)?, load(&self.new)?);
+        format.answer(&diff(&old, &new), |changes| match changes.as_slice() {
+            [] if old.hash() == new.hash() => "the packs are the same".to_owned(),
+            [] => "the packs decide alike: comments or layout differ".to_owned(),
             changes => changes.iter().map(line).collect::<Vec<_>>().join("\n"),
         })
     }
@@ -41,7 +42,7 @@ fn line(change: &Change) -> String {
         ChangeKind::Changed => '~',
     };
     let mut text = format!("{sign} {}", change.what);
-    for how in change.how.lines() {
+    for how in &change.how {
         text.push_str("\n    ");
         text.push_str(how);
     }

@@ -89,6 +89,8 @@ fn svg(states: &States, count: impl Fn(&str) -> Option<u64>) -> String {
         }
     }
     let mut writer = SVGWriter::new();
-    graph.do_it(false, false, false, &mut writer);
+    // To make edges of a large graph shorter takes minutes.
+    let large = nodes.len() > 60;
+    graph.do_it(false, large, false, &mut writer);
     writer.finalize()
 }
