@@ -45,8 +45,10 @@ struct State {
     former: Value,
     /// What looks at a revision see, each with its status; then that it is applied.
     looks: VecDeque<(u16, Value)>,
-    /// A change is on trial.
+    /// A change is on trial: that of the last order.
     trial: bool,
+    ordered: String,
+    taken_back: usize,
     requests: Vec<String>,
 }
 
@@ -109,6 +111,10 @@ impl State {
                 self.revisions.insert(id.clone(), self.applied.clone());
                 (200, json!({ id: { "state": "pending" } }))
             }
+            (&Method::GET, "revision") => {
+                let state = |id: &String| if self.trial && *id == self.ordered { "confirm" } else { "applied" };
+                (200, self.revisions.keys().map(|id| (id.clone(), json!({ "state": state(id) }))).collect())
+            }
             (&Method::GET, "system") => (200, json!({ "build": "HBN 3.2.0" })),
             (&Method::GET, path) if path.starts_with('?') => {
                 let (rev, diff) = path.trim_start_matches("?rev=").split_once("&diff=").unwrap();
@@ -145,12 +151,14 @@ impl State {
         match (self.trial, order["auto-prompt"]["ays"].as_str(), order["state-controls"]["confirm"].as_u64()) {
             (true, Some("ays_yes"), None) => self.trial = false,
             (true, _, _) => {
+                self.taken_back += 1;
                 (self.trial, self.applied) = (false, self.former.clone());
                 self.looks.push_back((200, json!({ "state": "confirm_fail" })));
             }
             (false, _, confirm) => {
                 self.former = std::mem::replace(&mut self.applied, self.revisions[id].clone());
                 self.trial = confirm.is_some();
+                self.ordered = id.to_owned();
             }
         }
     }
@@ -302,6 +310,25 @@ async fn a_change_on_trial_is_kept_or_taken_back() {
     assert!(site.error().contains("cut the DPU off"), "{}", site.error());
     assert_eq!(site.version().as_deref(), Some("V1-T1"));
     assert!(site.runs("192.0.2.11"));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_trial_that_outlived_its_agent_is_taken_back_first() {
+    let site = Site::new().await;
+    let agent = || site.agent_with(|settings| settings.hbn.confirm = Duration::from_secs(1));
+    let mut first = agent();
+    first.pass().await;
+    site.controller.says(admin(2, 12));
+    // The agent is ended while it proves the change.
+    site.dpu.write("on-vtysh", "[ -f asked ] && sleep 60; touch asked");
+    assert!(tokio::time::timeout(Duration::from_secs(2), first.pass()).await.is_err());
+    drop(first);
+    assert!(site.nvue.state().trial && site.runs("192.0.2.12"));
+    site.dpu.remove("on-vtysh");
+    agent().pass().await;
+    assert_eq!(site.nvue.state().taken_back, 1);
+    assert!(!site.nvue.state().trial && site.runs("192.0.2.12"), "applied anew, and kept");
+    assert_eq!(site.version().as_deref(), Some("V2-T2"), "{}", site.error());
 }
 
 #[tokio::test(flavor = "current_thread")]

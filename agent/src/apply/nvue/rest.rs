@@ -49,6 +49,9 @@ impl<'a> NvRest<'a> {
     /// Makes NVUE run `text`.
     pub(super) async fn replace(&self, text: &str, attempt: &Attempt) -> Result<NvueDone, NvueFault> {
         let tree = set_of(text).map_err(|reason| NvueFault::Refused { step: "replace", reason })?;
+        if attempt.trial_open {
+            self.take_back_what_was_on_trial().await?;
+        }
         let revision = self.new_revision().await?;
         let done = self.fill_and_apply(&revision, &tree, attempt).await;
         match &done {
@@ -143,6 +146,19 @@ impl<'a> NvRest<'a> {
             Err(NvueFault::Refused { .. }) => Ok(()),
             Err(fault) => Err(fault),
         }
+    }
+
+    /// A trial may have outlived the agent that began it. If NVUE went back from it by itself meanwhile, there is none.
+    async fn take_back_what_was_on_trial(&self) -> Result<(), NvueFault> {
+        let revisions = self.ask(APPLY, Method::GET, "/nvue_v1/revision", None).await?;
+        let waits = |state: &Value| state.get("state").and_then(Value::as_str) == Some("confirm");
+        let open = revisions.as_object().into_iter().flatten().find(|(_, state)| waits(state));
+        if let Some((id, _)) = open {
+            tracing::info!("revision {id}, which was on trial, is taken back");
+            *self.trial.borrow_mut() = Some(id.clone());
+            self.roll_back().await?;
+        }
+        Ok(())
     }
 
     async fn new_revision(&self) -> Result<String, NvueFault> {
