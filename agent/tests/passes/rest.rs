@@ -48,6 +48,7 @@ struct State {
     /// A change is on trial: that of the last order.
     trial: bool,
     ordered: String,
+    knows_no_trials: bool,
     taken_back: usize,
     requests: Vec<String>,
 }
@@ -130,6 +131,9 @@ impl State {
             (method, path) => {
                 let id = path.strip_prefix("revision/").unwrap().replace("%2F", "/");
                 match *method {
+                    Method::PATCH if self.knows_no_trials && body.get("state-controls").is_some() => {
+                        return (400, json!({ "detail": "state-controls was unexpected" }));
+                    }
                     Method::PATCH => self.order(&id, &body),
                     Method::DELETE => {
                         self.revisions.remove(&id);
@@ -309,6 +313,15 @@ async fn a_change_on_trial_is_kept_or_taken_back() {
     agent.pass().await;
     assert!(site.error().contains("cut the DPU off"), "{}", site.error());
     assert_eq!(site.version().as_deref(), Some("V1-T1"));
+    assert!(site.runs("192.0.2.11"));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_release_without_trials_applies_at_once() {
+    let site = Site::new().await;
+    site.nvue.state().knows_no_trials = true;
+    site.agent_with(|settings| settings.hbn.confirm = Duration::from_secs(1)).pass().await;
+    assert_eq!(site.version().as_deref(), Some("V1-T1"), "{}", site.error());
     assert!(site.runs("192.0.2.11"));
 }
 

@@ -77,16 +77,25 @@ impl<'a> NvRest<'a> {
         if !differs && !attempt.half {
             return Ok(NvueDone::Unchanged);
         }
-        let order = match attempt.trial.filter(|_| differs) {
-            Some(time) => json!({
+        if let Some(time) = attempt.trial.filter(|_| differs) {
+            let order = json!({
                 "state": "apply",
                 "auto-prompt": { "ays": "ays_yes", "confirm": "confirm_yes" },
                 "state-controls": { "confirm": time.as_secs().max(1) },
-            }),
-            None => json!({ "state": "apply", "auto-prompt": { "ays": "ays_yes" } }),
-        };
+            });
+            match self.ask(APPLY, Method::PATCH, &path_of(revision), Some(&order)).await {
+                Err(fault) if fault.may_be_the_trial() => {
+                    tracing::warn!("NVUE takes no changes on trial, so this one is applied at once: {fault}");
+                }
+                taken => {
+                    taken?;
+                    return self.await_end(revision, true).await;
+                }
+            }
+        }
+        let order = json!({ "state": "apply", "auto-prompt": { "ays": "ays_yes" } });
         self.ask(APPLY, Method::PATCH, &path_of(revision), Some(&order)).await?;
-        self.await_end(revision, attempt.trial.is_some() && differs).await
+        self.await_end(revision, false).await
     }
 
     /// What the revision would change, in both directions.
