@@ -1,6 +1,6 @@
 use std::{process::ExitCode, time::Duration};
 
-use agent::{Agent, LogFormat, Settings};
+use agent::{Agent, LogFormat, Settings, render::DhcpServer};
 use anyhow::Context as _;
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
@@ -23,6 +23,9 @@ async fn passes(settings: Settings) -> anyhow::Result<ExitCode> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hang_up = signal(SignalKind::hangup())?;
     tracing::info!("dpu-agent {} for {} at {}", env!("CARGO_PKG_VERSION"), settings.machine_id, settings.controller);
+    if settings.dhcp.server == DhcpServer::Kea && settings.dhcp.kea_hooks.is_none() {
+        tracing::info!("without `dhcp.kea_hooks` Kea knows the host by its MAC address, not by its port");
+    }
     let mut agent = Agent::new(settings)?;
     notify(&[NotifyState::Ready]);
     loop {

@@ -1,9 +1,3 @@
-use nom::{
-    IResult, Parser,
-    bytes::complete::{tag, take_until},
-    combinator::rest,
-    sequence::preceded,
-};
 use serde::{Deserialize, Serialize};
 
 use super::{fault::ParseFault, nv_objects::json};
@@ -60,31 +54,4 @@ pub fn containers(text: &str) -> Result<Vec<Container>, ParseFault> {
 pub fn running<'c>(containers: &'c [Container], name: &str) -> Option<&'c Container> {
     let named = containers.iter().filter(|container| container.running && container.name == name);
     named.max_by_key(|container| container.attempt)
-}
-
-#[derive(Deserialize)]
-struct RawImages {
-    images: Vec<RawImage>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RawImage {
-    #[serde(default)]
-    repo_tags: Vec<String>,
-}
-
-/// Reads the tag of the first image whose name ends in `name` from `crictl images -o json`: of `doca_hbn`, its release.
-///
-/// # Errors
-/// [`ParseFault`] where the text is no such JSON.
-pub fn image_tag(text: &str, name: &str) -> Result<Option<String>, ParseFault> {
-    let images: RawImages = json("crictl images", text, "a JSON object with a list of images")?;
-    let tags = images.images.iter().flat_map(|image| &image.repo_tags);
-    let tag_of = |image: &String| {
-        let last = image.rsplit('/').next().unwrap_or_default();
-        let split: IResult<&str, (&str, &str)> = (take_until(":"), preceded(tag(":"), rest)).parse(last);
-        split.ok().filter(|(_, (found, _))| *found == name).map(|(_, (_, tag))| tag.to_owned())
-    };
-    Ok(tags.filter_map(tag_of).next())
 }

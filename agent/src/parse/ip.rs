@@ -26,14 +26,6 @@ pub struct Link {
     pub carrier_down_count: Option<u32>,
 }
 
-impl Link {
-    /// Something is at the other end.
-    #[must_use]
-    pub fn has_carrier(&self) -> bool {
-        self.flags.iter().any(|flag| flag == "LOWER_UP")
-    }
-}
-
 /// Reads `ip -j link show` or `ip -j address show`.
 ///
 /// # Errors

@@ -37,14 +37,6 @@ pub struct NvFamily {
     pub received: Option<u64>,
 }
 
-impl NvNeighbor {
-    /// The session is up.
-    #[must_use]
-    pub fn is_established(&self) -> bool {
-        self.state == "established"
-    }
-}
-
 /// Reads the table of neighbors of Cumulus Linux 5.0 to 5.18. A row with an address family alone belongs to the neighbor
 /// above. Times are milliseconds where the legend says so.
 ///

@@ -33,7 +33,7 @@ fn four_generations_of_one_table_say_the_same() {
         assert_eq!(neighbors.len(), 2, "{name}");
         let first = &neighbors[0];
         assert_eq!((first.name.as_str(), first.remote_as, first.uptime_secs), ("p0_if", Some(64496), Some(uptime)));
-        assert!(first.is_established());
+        assert_eq!(first.state, "established");
         assert_eq!((neighbors[1].name.as_str(), neighbors[1].state.as_str()), second, "{name}");
         assert_eq!(first.families[0].name, "ipv4-unicast", "{name}");
     }
