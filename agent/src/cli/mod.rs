@@ -4,7 +4,11 @@ mod render;
 mod run;
 mod status;
 
-use std::{io, path::PathBuf, process::ExitCode};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use agent::Settings;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -14,9 +18,9 @@ use serde::Serialize;
 #[derive(Debug, Parser)]
 #[command(name = "dpu-agent", version)]
 pub(crate) struct Cli {
-    /// Configuration file.
-    #[arg(long, global = true, default_value = "/etc/dpu-agent/config.toml", value_name = "FILE")]
-    config: PathBuf,
+    /// Configuration file [default: /etc/dpu-agent/config.toml; `render` takes none unless told].
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -47,12 +51,13 @@ enum Format {
 
 impl Cli {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let settings = || Settings::load(&self.config);
+        let given = self.config.as_deref();
+        let settings = || Settings::load(given.unwrap_or(Path::new("/etc/dpu-agent/config.toml")));
         match self.command.unwrap_or(Command::Run) {
             Command::Run => run::run(settings()?),
             Command::Check(check) => check.run(settings()?),
             Command::Parse(parse) => parse.run(),
-            Command::Render(render) => render.run(),
+            Command::Render(render) => render.run(given.map(Settings::load).transpose()?.as_ref()),
             Command::Status(status) => status.run(&settings()?),
         }
     }

@@ -6,14 +6,16 @@ use std::{
     process::ExitCode,
 };
 
-use agent::render::{
-    self, Dhcp, DhcpServer, DhcpSettings, Environment, HbnVersion, NetworkConfig, RenderedFiles, Templates,
+use agent::{
+    Settings,
+    render::{self, Dhcp, DhcpServer, DhcpSettings, Environment, HbnVersion, NetworkConfig, RenderedFiles, Templates},
 };
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use proto::forge::ManagedHostNetworkConfigResponse;
 
-/// Print or write the files for a response of the controller, without touching the DPU.
+/// Print or write the files for a response of the controller, without touching the DPU. What no option says is as in the
+/// configuration given, or as in one that says nothing.
 #[derive(Debug, Args)]
 pub(crate) struct Render {
     /// ManagedHostNetworkConfigResponse as JSON, with the names of the .proto and enums as numbers; `-` is standard input.
@@ -25,12 +27,12 @@ pub(crate) struct Render {
     /// Directory to write the files to, instead of standard output.
     #[arg(long, value_name = "DIR", conflicts_with = "only")]
     out: Option<PathBuf>,
-    /// An uplink; may be repeated.
-    #[arg(long = "uplink", value_name = "NAME", default_values = ["p0_if", "p1_if"])]
+    /// An uplink; may be repeated [default: p0_if p1_if].
+    #[arg(long = "uplink", value_name = "NAME")]
     uplinks: Vec<String>,
-    /// HBN's side of the link to the metadata service, or `none`.
-    #[arg(long, value_name = "NAME|none", default_value = "pf0dpu1_if")]
-    metadata_interface: String,
+    /// HBN's side of the link to the metadata service, or `none` [default: pf0dpu1_if].
+    #[arg(long, value_name = "NAME|none")]
+    metadata_interface: Option<String>,
     /// Version of HBN, for example 2.4.0-doca2.9.0; a current one if not given.
     #[arg(long, value_name = "VERSION")]
     hbn_version: Option<HbnVersion>,
@@ -43,9 +45,9 @@ pub(crate) struct Render {
     /// The files of a DPU that the site does not know; the response, if given, says which underlay to keep.
     #[arg(long)]
     isolated: bool,
-    /// DHCP server to write for: kea, dhcpd, nico or none.
-    #[arg(long, value_name = "SERVER", default_value = "kea")]
-    dhcp_server: DhcpServer,
+    /// DHCP server to write for: kea, dhcpd, nico or none [default: kea].
+    #[arg(long, value_name = "SERVER")]
+    dhcp_server: Option<DhcpServer>,
     /// DNS server for the host; may be repeated.
     #[arg(long = "nameserver", value_name = "ADDRESS")]
     nameservers: Vec<Ipv4Addr>,
@@ -67,15 +69,16 @@ enum Only {
 }
 
 impl Render {
-    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+    pub(crate) fn run(self, settings: Option<&Settings>) -> anyhow::Result<ExitCode> {
         if let Some(dir) = &self.save_templates {
             for (name, text) in Templates::shipped() {
                 write(dir, name, text)?;
             }
             return Ok(ExitCode::SUCCESS);
         }
-        let files = self.render()?;
-        let files = named(&files, self.dhcp_server);
+        let environment = self.environment(settings);
+        let files = self.render(&environment, settings)?;
+        let files = named(&files, environment.dhcp.server);
         match &self.out {
             Some(dir) => {
                 for (_, name, text) in files {
@@ -87,29 +90,38 @@ impl Render {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn render(&self) -> anyhow::Result<RenderedFiles> {
-        let templates = match &self.templates {
+    /// What is known of the DPU: the configuration, and what the options say otherwise.
+    fn environment(&self, settings: Option<&Settings>) -> Environment {
+        let base = settings.map(Settings::environment).unwrap_or_default();
+        let list = |given: &Vec<Ipv4Addr>, base| if given.is_empty() { base } else { given.clone() };
+        let metadata = self.metadata_interface.clone().map(|name| Some(name).filter(|name| name != "none"));
+        let server = self.dhcp_server.unwrap_or(base.dhcp.server);
+        Environment {
+            uplinks: if self.uplinks.is_empty() { base.uplinks } else { self.uplinks.clone() },
+            metadata_interface: metadata.unwrap_or(base.metadata_interface),
+            hbn_version: self.hbn_version.clone().or(base.hbn_version),
+            dhcp: DhcpSettings {
+                // NVUE's file alone must not fail for a network that DHCP cannot serve.
+                server: if self.only == Some(Only::Nvue) { DhcpServer::None } else { server },
+                nameservers: list(&self.nameservers, base.dhcp.nameservers),
+                ntp_servers: list(&self.ntp_servers, base.dhcp.ntp_servers),
+                provisioning_server: self.provisioning_server.or(base.dhcp.provisioning_server),
+                kea_hooks: self.kea_hooks.clone().or(base.dhcp.kea_hooks),
+                ..base.dhcp
+            },
+        }
+    }
+
+    fn render(&self, environment: &Environment, settings: Option<&Settings>) -> anyhow::Result<RenderedFiles> {
+        let dir = self.templates.as_ref().or(settings.and_then(|settings| settings.templates.dir.as_ref()));
+        let templates = match dir {
             Some(dir) => Templates::from_dir(dir)?,
             None => Templates::embedded()?,
         };
-        let environment = Environment {
-            uplinks: self.uplinks.clone(),
-            metadata_interface: Some(self.metadata_interface.clone()).filter(|name| name != "none"),
-            hbn_version: self.hbn_version.clone(),
-            dhcp: DhcpSettings {
-                // NVUE's file alone must not fail for a network that DHCP cannot serve.
-                server: if self.only == Some(Only::Nvue) { DhcpServer::None } else { self.dhcp_server },
-                nameservers: self.nameservers.clone(),
-                ntp_servers: self.ntp_servers.clone(),
-                provisioning_server: self.provisioning_server,
-                kea_hooks: self.kea_hooks.clone(),
-                ..DhcpSettings::default()
-            },
-        };
         let config = self.response.as_deref().map(read).transpose()?;
         let files = match (self.isolated, &config) {
-            (false, Some(config)) => render::files(config, &environment, &templates)?,
-            (true, config) => render::isolated(&environment, config.as_ref().map(NetworkConfig::underlay), &templates)?,
+            (false, Some(config)) => render::files(config, environment, &templates)?,
+            (true, config) => render::isolated(environment, config.as_ref().map(NetworkConfig::underlay), &templates)?,
             (false, None) => bail!("no response is given"),
         };
         Ok(files)

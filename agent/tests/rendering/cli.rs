@@ -193,3 +193,25 @@ fn templates_of_a_directory_are_used_and_their_faults_are_located() {
     let error = refused(&[&response, "--templates", dir.path().to_str().unwrap()]);
     assert!(error.contains("template nvue/evt.nv.j2: no template has this name; known are nvue/etv.nv.j2"), "{error}");
 }
+
+#[test]
+fn a_configuration_says_what_no_option_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("config.toml");
+    fs::write(
+        &file,
+        "controller = \"http://127.0.0.1:1\"\n\
+         machine_id = \"fm100ds0123456789abcdefghijklmnopqrstuv0123456789abcdefghij\"\n\
+         [hbn]\nuplinks = [\"p8_if\"]\nmetadata_interface = \"none\"\n\
+         [dhcp]\nserver = \"dhcpd\"\nnameservers = [\"192.0.2.53\"]\n",
+    )
+    .unwrap();
+    let name = fixture("docs_example_etv.input.json");
+    let of_the_file = ["--config", file.to_str().unwrap(), &name];
+    let text = printed(&of_the_file);
+    assert!(text.contains("# ==> dhcpd.conf") && text.contains("domain-name-servers 192.0.2.53;"), "{text}");
+    assert!(text.contains("p8_if:") && !text.contains("pf0dpu1_if"), "{text}");
+    let text = printed(&[&of_the_file[..], &["--uplink", "p9_if", "--nameserver", "192.0.2.54"]].concat());
+    assert!(text.contains("p9_if:") && !text.contains("p8_if"), "{text}");
+    assert!(text.contains("domain-name-servers 192.0.2.54;"), "{text}");
+}
