@@ -3,9 +3,15 @@ use std::{
     fs::Permissions,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    process::Command,
+    thread::sleep,
+    time::Duration,
 };
 
-use super::{Lab, parts};
+use super::{Lab, parts, until};
+
+/// How long a client waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A DHCP server that the agent writes the configuration of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -194,17 +200,51 @@ impl<'lab> HostClient<'lab> {
         self.try_to_ask(2).is_none()
     }
 
+    /// Takes an address, uses it, and asks its server after a while to go on with it, as an operating system does.
+    ///
+    /// # Panics
+    /// If the client is not told an address, or not to go on with it.
+    #[must_use]
+    pub fn renews(&self, after: Duration) -> Lease {
+        let (bound, renewed) = (self.told("bound"), self.told("renew"));
+        let mut command = self.client();
+        command.args(["-t", "10"]);
+        let client = self.lab.start(self.node, "udhcpc", &mut command);
+        let told = |file: &Path| read_lease(file).ok_or_else(|| client.log());
+        let lease = until("an address", PATIENCE, || told(&bound));
+        self.lab.ip(self.node, &format!("addr add {}/{} dev {}", lease.get("ip"), lease.get("mask"), self.interface));
+        sleep(after);
+        client.signal("USR1");
+        let lease = until("the address once more", PATIENCE, || told(&renewed));
+        client.stop();
+        self.lab.ip(self.node, &format!("addr flush dev {} scope global", self.interface));
+        lease
+    }
+
     fn try_to_ask(&self, times: u8) -> Option<Lease> {
-        let told = self.lab.path().join(format!("{}-{}.lease", self.node, self.interface));
+        let mut command = self.client();
+        command.args(["-q", "-n", "-t", &times.to_string()]);
+        let done = command.output().expect("the DHCP client runs");
+        if done.status.success() { read_lease(&self.told("bound")) } else { None }
+    }
+
+    /// The file of what the client was told at an event.
+    fn told(&self, event: &str) -> PathBuf {
+        self.lab.path().join(format!("{}-{}.{event}", self.node, self.interface))
+    }
+
+    fn client(&self) -> Command {
         let script = self.lab.path().join("lease.sh");
         // A `env` of busybox or coreutils: one `name=value` a line, and no value here has several.
-        write_script(&script, "#!/bin/sh\n[ \"$1\" = bound ] && env >\"$TOLD\"\nexit 0\n");
-        let _ = std::fs::remove_file(&told);
+        write_script(&script, "#!/bin/sh\nenv >\"$TOLD.$1.new\" && mv \"$TOLD.$1.new\" \"$TOLD.$1\"\n");
+        for event in ["bound", "renew"] {
+            let _ = std::fs::remove_file(self.told(event));
+        }
         let program = parts::program("udhcpc").unwrap_or_else(|| PathBuf::from("udhcpc"));
         let mut command = self.lab.command(self.node, program);
         command
-            .env("TOLD", &told)
-            .args(["-f", "-q", "-n", "-t", &times.to_string(), "-T", "1", "-i", self.interface, "-s"])
+            .env("TOLD", self.lab.path().join(format!("{}-{}", self.node, self.interface)))
+            .args(["-f", "-T", "1", "-i", self.interface, "-s"])
             .arg(script);
         for option in ["mtu", "ntpsrv", "hostname", "domain", "bootfile", "tftp", "58", "59"] {
             command.args(["-O", option]);
@@ -215,12 +255,12 @@ impl<'lab> HostClient<'lab> {
         if let Some(id) = self.client_id {
             command.arg("-C").args(["-x", &format!("0x3d:{id}")]);
         }
-        let done = command.output().expect("the DHCP client runs");
-        let bound = done.status.success() && told.exists();
-        bound.then(|| {
-            let text = std::fs::read_to_string(&told).expect("what the client was told");
-            let pairs = text.lines().filter_map(|line| line.split_once('='));
-            Lease(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
-        })
+        command
     }
+}
+
+fn read_lease(file: &Path) -> Option<Lease> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let pairs = text.lines().filter_map(|line| line.split_once('='));
+    Some(Lease(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()))
 }
