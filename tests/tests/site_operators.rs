@@ -91,3 +91,47 @@ async fn a_host_that_is_too_long_in_its_state_shows_everywhere() -> Result<()> {
     })
     .await
 }
+
+#[tokio::test]
+async fn a_security_group_reaches_the_dpus_and_counts_once_they_have_confirmed_it() -> Result<()> {
+    on_site(SitePlan::new(1, 2)?, async |site| {
+        let host = site.host(0)?;
+        site.dpus_ready(&host, SECS).await?;
+        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
+        let instance = site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+        site.reaches(&host, "Assigned/Ready", SECS).await?;
+        let before = written(site, "host-1-dpu-1")?;
+        ensure!(!before.contains("p0005_"), "there is a security group already");
+
+        let file = site.directory().join("web.yaml");
+        let rules = "rules:\n- {direction: ingress, action: permit, protocol: tcp, destination_ports: 443}\n\
+                     - {direction: egress, action: permit, protocol: any}\n";
+        fs::write(&file, rules)?;
+        let put = format!("security-group put web --tenant acme --file {}", file.display());
+        let said = site.must(&put)?;
+        ensure!(said.contains("permit ingress tcp") && said.contains("anywhere port 443"), "{said}");
+        site.must("security-group attach web --vpc blue")?;
+        until("the tenant to see that the DPU has the group", SECS, async || {
+            let ready = site.tenant_state(&instance).await? == proto::forge::TenantState::Ready;
+            Ok((ready && written(site, "host-1-dpu-1")?.contains("p0005_")).then_some(()))
+        })
+        .await?;
+        ensure!(written(site, "host-1-dpu-1")?.contains("443"), "its rules are not there");
+        ensure!(!site.sitectl("security-group delete web")?.0, "it is in use");
+
+        fs::write(&file, rules.replace("443", "8443"))?;
+        site.must(&put)?;
+        until("the DPU to have the changed group", SECS, async || {
+            let ready = site.tenant_state(&instance).await? == proto::forge::TenantState::Ready;
+            Ok((ready && written(site, "host-1-dpu-1")?.contains("8443")).then_some(()))
+        })
+        .await?;
+        site.must("security-group detach --vpc blue")?;
+        until("the DPU to be without it", SECS, async || {
+            Ok((!written(site, "host-1-dpu-1")?.contains("p0005_")).then_some(()))
+        })
+        .await?;
+        site.must("security-group delete web").map(drop)
+    })
+    .await
+}

@@ -3,8 +3,8 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use proto::{common, forge};
 
-use super::{Isolation, RouteTarget, RoutedVpcs, RoutingProfile, SiteNetwork, host_side};
-use crate::store::{Dpu, Host, Instance, InstanceInterface, PortFunction, Virtualization, Vpc};
+use super::{Isolation, RouteTarget, RoutedVpcs, RoutingProfile, SiteNetwork, host_side, security::group_of};
+use crate::store::{Dpu, Host, Instance, InstanceInterface, PortFunction, SecurityGroup, Virtualization, Vpc};
 
 /// What one DPU's configuration is made from.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +25,8 @@ pub struct DesiredInput<'a> {
     pub instance: Option<&'a Instance>,
     /// All VPCs.
     pub vpcs: &'a [Vpc],
+    /// All security groups.
+    pub groups: &'a [SecurityGroup],
 }
 
 /// The configuration that a DPU is to run. A DPU without an interface of the instance stays on the admin network.
@@ -70,6 +72,8 @@ pub fn desired_config(input: DesiredInput<'_>) -> forge::ManagedHostNetworkConfi
         response.vni_device = "vxlan48".to_owned();
         response.tenant_interfaces =
             interfaces.iter().filter_map(|interface| tenant_interface(&input, instance, interface)).collect();
+        let groups = response.tenant_interfaces.iter().filter_map(|one| one.network_security_group.as_ref());
+        response.stateful_acls_enabled = groups.into_iter().any(|group| group.stateful_egress);
         response.instance_network_config_version = instance.network_version.to_string();
         response.instance_id = Some(instance.id.into());
         response.vpc_vni = vpc.map(|vpc| vpc.vni);
@@ -162,6 +166,7 @@ fn tenant_interface(
         vpc_prefixes: vpc.prefixes.iter().map(|prefix| prefix.prefix.to_string()).collect(),
         is_l2_segment: vpc.virtualization == Virtualization::Etv,
         mtu: input.site.mtu,
+        network_security_group: group_of(instance, vpc, input.groups),
         internal_uuid: Some(common::Uuid { value: interface.internal_uuid.to_string() }),
         ..Default::default()
     })

@@ -10,6 +10,7 @@ mod allocate;
 mod desired;
 mod link;
 mod pools;
+mod security;
 mod settings;
 mod vpc;
 
@@ -20,5 +21,8 @@ pub use allocate::allocate_interfaces;
 pub use desired::{DesiredInput, desired_config};
 pub use link::{HostSide, host_side};
 pub use pools::{PoolError, give_asn};
+pub use security::{
+    SecurityGroupError, attach_security_group, check_security_group, delete_security_group, put_security_group,
+};
 pub use settings::{AdminSegment, Isolation, RouteTarget, RoutedVpcs, RoutingProfile, SiteNetwork};
 pub use vpc::{VpcError, create_vpc, delete_vpc};

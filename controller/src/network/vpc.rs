@@ -88,6 +88,7 @@ pub async fn create_vpc(
         virtualization,
         vni,
         prefixes: segments,
+        security_group: None,
         created_at: now,
     };
     tx.add_vpc(&vpc).await?;

@@ -25,6 +25,8 @@ pub struct Vpc {
     pub vni: u32,
     /// Where its addresses come from.
     pub prefixes: Vec<VpcPrefix>,
+    /// Security group of its interfaces, but those of instances that have one of their own.
+    pub security_group: Option<String>,
     /// When it was made.
     pub created_at: Moment,
 }
@@ -171,6 +173,7 @@ fn read_vpc(row: &Row<'_>) -> Result<Vpc> {
         virtualization: row.parsed("virtualization")?,
         vni: row.number("vni")?,
         prefixes: Vec::new(),
+        security_group: row.text_if_any("security_group")?,
         created_at: row.moment("created_at")?,
     })
 }

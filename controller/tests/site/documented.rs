@@ -75,6 +75,7 @@ fn made() -> ManagedHostNetworkConfigResponse {
             vni: 1_025_032,
             vlan: 16,
         }],
+        security_group: None,
         created_at: Moment::default(),
     };
     let the_host = Host {
@@ -131,6 +132,7 @@ fn made() -> ManagedHostNetworkConfigResponse {
         admin_address: "192.168.97.49".parse().unwrap(),
         asn: None,
         instance: Some(&instance),
+        groups: &[],
         vpcs: &[vpc],
     })
 }

@@ -11,6 +11,7 @@ mod daemon;
 mod documented;
 mod examples;
 mod instances;
+mod security_groups;
 mod site_file;
 mod store;
 mod updates;

@@ -3,13 +3,13 @@ use tonic::Status;
 
 use super::{
     ForgeService,
-    answer::{from_address, from_faults, from_store},
+    answer::{from_address, from_faults, from_group, from_store},
     fields::{instance_id, invalid, machine_id, name, required_name},
     view,
 };
 use crate::{
     InstanceId, Moment,
-    network::{allocate_interfaces, wanted_interfaces},
+    network::{allocate_interfaces, check_security_group, wanted_interfaces},
     store::Instance,
 };
 
@@ -45,6 +45,8 @@ impl ForgeService {
         if let Some(refusal) = self.judge.allocation_refusal(&record, request.allow_unhealthy_machine) {
             return Err(Status::failed_precondition(format!("host {host} cannot be allocated: {refusal}")));
         }
+        let group = config.network_security_group_id.as_deref();
+        check_security_group(&mut tx, group, &tenant).await.map_err(from_group)?;
         let vpcs = tx.vpcs().await.map_err(from_store)?;
         let wanted = wanted_interfaces(network, &vpcs, &tenant, record.dpus.len()).map_err(|all| from_faults(&all))?;
         let interfaces =

@@ -1,7 +1,7 @@
 use tonic::Status;
 
 use crate::{
-    network::{AddressError, InterfaceFault},
+    network::{AddressError, InterfaceFault, SecurityGroupError},
     store::StoreError,
 };
 
@@ -29,6 +29,16 @@ pub(super) fn from_address(error: AddressError) -> Status {
         AddressError::UsedUp(_) => Status::resource_exhausted(error.to_string()),
         AddressError::Held(_) => Status::already_exists(error.to_string()),
         AddressError::Unusable { .. } => Status::invalid_argument(error.to_string()),
+    }
+}
+
+pub(super) fn from_group(error: SecurityGroupError) -> Status {
+    match error {
+        SecurityGroupError::Store(error) => from_store(error),
+        SecurityGroupError::Unknown { .. } => {
+            Status::invalid_argument(format!("config.network_security_group_id: {error}"))
+        }
+        SecurityGroupError::InUse { .. } => Status::failed_precondition(error.to_string()),
     }
 }
 

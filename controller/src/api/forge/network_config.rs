@@ -29,7 +29,10 @@ impl ForgeService {
         }
         let host = tx.host(&dpu.host).await.map_err(from_store)?.ok_or_else(|| lacks(&id, "host with an"))?;
         let instance = tx.instance_on(&host.id).await.map_err(from_store)?;
-        let vpcs = if instance.is_some() { tx.vpcs().await.map_err(from_store)? } else { Vec::new() };
+        let (vpcs, groups) = match &instance {
+            Some(_) => (tx.vpcs().await.map_err(from_store)?, tx.security_groups().await.map_err(from_store)?),
+            None => Default::default(),
+        };
         Ok(desired_config(DesiredInput {
             site,
             host: &host,
@@ -39,6 +42,7 @@ impl ForgeService {
             asn,
             instance: instance.as_ref(),
             vpcs: &vpcs,
+            groups: &groups,
         }))
     }
 }

@@ -4,14 +4,14 @@ use tonic::Status;
 use super::{
     ForgeService,
     allocate::{check_config, check_metadata},
-    answer::{from_address, from_faults, from_store},
+    answer::{from_address, from_faults, from_group, from_store},
     fields::{instance_id, invalid, version},
     find::known_instance,
     view,
 };
 use crate::{
     Moment,
-    network::{allocate_interfaces, wanted_interfaces},
+    network::{allocate_interfaces, check_security_group, wanted_interfaces},
     store::{NetworkUpdate, UpdateStage},
 };
 
@@ -39,6 +39,8 @@ impl ForgeService {
         if tenant != instance.tenant {
             return Err(invalid("config.tenant.tenant_organization_id", "must stay as it is"));
         }
+        let group = config.network_security_group_id.as_deref();
+        check_security_group(&mut tx, group, &tenant).await.map_err(from_group)?;
         let vpcs = tx.vpcs().await.map_err(from_store)?;
         if instance.config.network.as_ref() != Some(network) {
             if instance.network_update.is_some() {
@@ -56,12 +58,15 @@ impl ForgeService {
         }
         let metadata = metadata.unwrap_or_else(|| instance.metadata.clone());
         let changed = instance.config != config || instance.metadata != metadata;
-        let read = instance.config_version;
+        let (read, read_network) = (instance.config_version, instance.network_version);
         if changed {
+            if instance.config.network_security_group_id != config.network_security_group_id {
+                instance.network_version = read_network.next(now.micros());
+            }
             instance.config = config;
             instance.metadata = metadata;
             instance.config_version = read.next(now.micros());
-            tx.store_instance(&instance, read, instance.network_version).await.map_err(from_store)?;
+            tx.store_instance(&instance, read, read_network).await.map_err(from_store)?;
         }
         let record = tx.host_record(&instance.host).await.map_err(from_store)?;
         tx.commit().await.map_err(from_store)?;

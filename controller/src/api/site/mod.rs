@@ -7,6 +7,7 @@ mod explain;
 mod hosts;
 mod requests;
 mod rule_packs;
+mod security_groups;
 mod summary;
 mod vpcs;
 
@@ -93,6 +94,25 @@ impl Site for SiteService {
 
     async fn delete_vpc(&self, request: Request<site::DeleteVpcRequest>) -> Answer<()> {
         self.remove_vpc(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn put_security_group(&self, request: Request<site::SecurityGroup>) -> Answer<site::SecurityGroup> {
+        self.put_group(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn list_security_groups(
+        &self,
+        _: Request<site::ListSecurityGroupsRequest>,
+    ) -> Answer<site::ListSecurityGroupsResponse> {
+        self.groups().await.map(Response::new)
+    }
+
+    async fn delete_security_group(&self, request: Request<site::DeleteSecurityGroupRequest>) -> Answer<()> {
+        self.remove_group(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn attach_security_group(&self, request: Request<site::AttachSecurityGroupRequest>) -> Answer<()> {
+        self.attach_group(request.into_inner()).await.map(Response::new)
     }
 
     async fn list_addresses(&self, _: Request<site::ListAddressesRequest>) -> Answer<site::ListAddressesResponse> {

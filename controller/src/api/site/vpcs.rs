@@ -77,6 +77,7 @@ fn view(vpc: Vpc) -> site::Vpc {
         tenant_organization_id: vpc.tenant,
         vni: vpc.vni,
         virtualization: vpc.virtualization.to_string(),
+        security_group: vpc.security_group.unwrap_or_default(),
         prefixes: vpc
             .prefixes
             .into_iter()

@@ -21,6 +21,9 @@ pub(crate) enum Verb {
         instance: String,
         #[command(flatten)]
         network: NetworkArgs,
+        /// Security group of its own, or `none`; stays as it is if left out
+        #[arg(long)]
+        security_group: Option<String>,
     },
     /// Takes the host back; its addresses are free once every DPU has let go of them
     Delete {
@@ -55,6 +58,9 @@ pub(crate) struct Create {
     host: String,
     #[command(flatten)]
     network: NetworkArgs,
+    /// Security group of its own, in place of those of its VPCs
+    #[arg(long)]
+    security_group: Option<String>,
     /// Organization that gets the host; the VPC's if left out
     #[arg(long)]
     tenant: Option<String>,
@@ -75,12 +81,15 @@ pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) 
             let instance = create.run(&mut controller).await?;
             format.answer(&view(&mut controller, instance).await?, View::text)
         }
-        Verb::Update { instance, network } => {
+        Verb::Update { instance, network, security_group } => {
             let instance = find(&mut controller, &instance).await?;
             let failure = controller.failure();
             let (network, _) = network.resolve(&mut controller).await?;
-            let config =
-                forge::InstanceConfig { network: Some(network), ..instance.config.clone().unwrap_or_default() };
+            let mut config = instance.config.clone().unwrap_or_default();
+            config.network = Some(network);
+            if let Some(group) = security_group {
+                config.network_security_group_id = Some(group).filter(|group| group != "none");
+            }
             let request = forge::InstanceConfigUpdateRequest {
                 instance_id: instance.id.clone(),
                 if_version_match: Some(instance.config_version.clone()),
@@ -141,6 +150,7 @@ impl Create {
                 ..Default::default()
             }),
             network: Some(network),
+            network_security_group_id: self.security_group.clone(),
             ..Default::default()
         };
         let request = |machine_id: String| forge::InstanceAllocationRequest {

@@ -10,6 +10,7 @@ mod host;
 mod instance;
 mod output;
 mod rules;
+mod security_group;
 mod vpc;
 
 use std::{
@@ -47,6 +48,9 @@ enum Verb {
     /// VPCs and their prefixes
     #[command(subcommand)]
     Vpc(vpc::Verb),
+    /// Which traffic of instances is let through
+    #[command(subcommand)]
+    SecurityGroup(security_group::Verb),
     /// Health reports that operators and tools put on hosts and DPUs
     #[command(subcommand)]
     Health(health::Verb),
@@ -85,6 +89,7 @@ async fn run(cli: Cli) -> Result<String, Failure> {
         Verb::Host(verb) => host::run(verb, connect().await?, format).await,
         Verb::Instance(verb) => instance::run(verb, connect().await?, format).await,
         Verb::Vpc(verb) => vpc::run(verb, connect().await?, format).await,
+        Verb::SecurityGroup(verb) => security_group::run(verb, connect().await?, format).await,
         Verb::Health(verb) => health::run(verb, connect().await?, format).await,
         Verb::Dpu(verb) => dpu::run(verb, connect().await?, format).await,
         Verb::Address(verb) => address::run(verb, connect().await?, format).await,
