@@ -75,13 +75,18 @@ impl Evaluation<'_> {
             }
         }
         let mut tx = self.worker.store.write().await?;
-        if tx.life(&self.record.host.id).await?.version != self.record.life.version {
+        if tx.life(&self.record.host.id).await?.version != self.record.life.version || self.superseded() {
             return Ok(Done::Conflict);
         }
         tx.forget_host(&self.record.host.id).await?;
         tx.commit().await?;
         info!(host = %self.record.host.name, "host deleted");
         Ok(Done::Gone)
+    }
+
+    /// Other rules have been put in force since these decided.
+    fn superseded(&self) -> bool {
+        self.worker.rules.current().hash() != self.rules.hash()
     }
 
     async fn divert(&self, decision: &Decision, diversions: &[Diversion], why: String) -> Result<Done, StoreError> {
