@@ -135,3 +135,21 @@ async fn a_security_group_reaches_the_dpus_and_counts_once_they_have_confirmed_i
     })
     .await
 }
+
+#[tokio::test]
+async fn an_instance_in_a_dual_stack_vpc_has_addresses_of_both_families() -> Result<()> {
+    on_site(SitePlan::new(1, 1)?, async |site| {
+        let host = site.host(0)?;
+        site.dpus_ready(&host, SECS).await?;
+        let said = site.must("vpc create blue --tenant acme --prefix 10.20.0.0/24 --prefix 2001:db8:20::/64")?;
+        ensure!(said.contains("10.20.0.0/24 2001:db8:20::/64"), "{said}");
+        site.must("instance create --host host-1 --vpc blue --name web")?;
+        site.reaches(&host, "Assigned/Ready", SECS).await?;
+        let config = written(site, "host-1-dpu-1")?;
+        ensure!(config.contains("2001:db8:20::1/64") && config.contains("10.20.0.1/24"), "{config}");
+        let shown = site.must("instance show web")?;
+        ensure!(shown.contains("10.20.0.2 2001:db8:20::2"), "{shown}");
+        Ok(())
+    })
+    .await
+}

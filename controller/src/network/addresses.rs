@@ -88,9 +88,9 @@ fn subnet_addresses(prefix: IpNet) -> Box<dyn Iterator<Item = IpAddr> + Send> {
     }
 }
 
-/// The first host address of a prefix: where its gateway stands.
+/// The first host address of a prefix: where its gateway stands. In IPv6 the prefix's own address is that of all its routers.
 pub(super) fn gateway_of(prefix: IpNet) -> Option<IpAddr> {
-    prefix.hosts().next()
+    prefix.hosts().find(|address| is_host_address(prefix, *address))
 }
 
 /// Whether a host can have the address: in the prefix, and neither its network nor its broadcast address.

@@ -1,3 +1,4 @@
+use ipnet::IpNet;
 use uuid::Uuid;
 
 use super::{
@@ -36,14 +37,22 @@ pub async fn allocate_interfaces(
                 && has.prefix == want.prefix
                 && want.address.is_none_or(|address| address == has.address)
         });
+        let usable = |net: IpNet| match vpc.virtualization {
+            Virtualization::Etv => Usable::Hosts { without: gateway_of(net).into_iter().collect() },
+            Virtualization::Fnn => Usable::LinkEnds,
+        };
         let address = match kept {
             Some(has) => has.address,
             None => {
-                let usable = match vpc.virtualization {
-                    Virtualization::Etv => Usable::Hosts { without: gateway_of(prefix.prefix).into_iter().collect() },
-                    Virtualization::Fnn => Usable::LinkEnds,
-                };
-                give_address(tx, prefix.prefix, usable, want.address, AddressPool::Instance, &owner, now).await?
+                let (net, pool) = (prefix.prefix, AddressPool::Instance);
+                give_address(tx, net, usable(net), want.address, pool, &owner, now).await?
+            }
+        };
+        let ipv6 = match (prefix.ipv6, kept.and_then(|has| has.ipv6)) {
+            (None, _) => None,
+            (Some(_), Some(has)) => Some(has),
+            (Some(net), None) => {
+                Some(give_address(tx, net, usable(net), None, AddressPool::Instance, &owner, now).await?)
             }
         };
         let vrf_loopback = match (&site.routed, vpc.virtualization) {
@@ -68,6 +77,7 @@ pub async fn allocate_interfaces(
             vpc: vpc.id,
             prefix: prefix.id,
             address,
+            ipv6,
             vrf_loopback,
             anycast_prefixes: want.anycast_prefixes.clone(),
             internal_uuid: kept.map_or_else(Uuid::new_v4, |has| has.internal_uuid),

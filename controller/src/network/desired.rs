@@ -4,7 +4,9 @@ use ipnet::IpNet;
 use proto::{common, forge};
 
 use super::{Isolation, RouteTarget, RoutedVpcs, RoutingProfile, SiteNetwork, host_side, security::group_of};
-use crate::store::{Dpu, Host, Instance, InstanceInterface, PortFunction, SecurityGroup, Virtualization, Vpc};
+use crate::store::{
+    Dpu, Host, Instance, InstanceInterface, PortFunction, SecurityGroup, Virtualization, Vpc, VpcPrefix,
+};
 
 /// What one DPU's configuration is made from.
 #[derive(Debug, Clone, Copy)]
@@ -146,6 +148,11 @@ fn tenant_interface(
     };
     let side = host_side(vpc.virtualization, segment.prefix, interface.address);
     let routed = input.site.routed.as_ref().filter(|_| vpc.virtualization == Virtualization::Fnn);
+    let ipv6 = segment.ipv6.zip(interface.ipv6).map(|(net, address)| forge::FlatInterfaceIpv6Config {
+        ip: address.to_string(),
+        interface_prefix: host_side(vpc.virtualization, net, address).gateway.to_string(),
+        svi_ip: None,
+    });
     Some(forge::FlatInterfaceConfig {
         function_type: function_type as i32,
         virtual_function_id,
@@ -163,7 +170,8 @@ fn tenant_interface(
         interface_routing_profile: interface.anycast_prefixes.as_ref().map(|prefixes| {
             forge::FlatInterfaceRoutingProfile { allowed_anycast_prefixes: prefixes.iter().map(wire_entry).collect() }
         }),
-        vpc_prefixes: vpc.prefixes.iter().map(|prefix| prefix.prefix.to_string()).collect(),
+        vpc_prefixes: vpc.prefixes.iter().flat_map(VpcPrefix::nets).map(|net| net.to_string()).collect(),
+        ipv6_interface_config: ipv6,
         is_l2_segment: vpc.virtualization == Virtualization::Etv,
         mtu: input.site.mtu,
         network_security_group: group_of(instance, vpc, input.groups),

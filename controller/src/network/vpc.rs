@@ -47,7 +47,8 @@ pub enum VpcError {
     Store(#[from] StoreError),
 }
 
-/// Makes a VPC: a VNI for its routes, and a VNI and a VLAN for the segment of each prefix.
+/// Makes a VPC: a VNI for its routes, and a VNI and a VLAN for the segment of each IPv4 prefix. An IPv6 prefix gives hosts in
+/// the segment of the one before it an address of that family, too.
 ///
 /// # Errors
 /// If the name is taken, a prefix overlaps with another one, or a pool is used up.
@@ -71,9 +72,15 @@ pub async fn create_vpc(
     vnis.push(vni);
     let mut segments = Vec::new();
     for prefix in prefixes {
+        if let (IpNet::V6(_), Some(segment)) = (prefix, segments.last_mut()) {
+            let segment: &mut VpcPrefix = segment;
+            segment.ipv6 = Some(*prefix);
+            continue;
+        }
         let segment = VpcPrefix {
             id: VpcPrefixId::random(),
             prefix: *prefix,
+            ipv6: None,
             vni: next_number(tx, NumberPool::Vni, &site.vnis, &vnis).await?,
             vlan: next_vlan(tx, site, &vlans).await?,
         };
@@ -123,8 +130,9 @@ fn check_prefixes(site: &SiteNetwork, others: &[Vpc], prefixes: &[IpNet]) -> Res
         if prefix.network() != prefix.addr() {
             return refuse("bits are set beyond the prefix length");
         }
-        if matches!(prefix, IpNet::V6(_)) {
-            return refuse("only IPv4 prefixes make segments");
+        let before = place.checked_sub(1).and_then(|before| prefixes.get(before));
+        if matches!(prefix, IpNet::V6(_)) && !matches!(before, Some(IpNet::V4(_))) {
+            return refuse("an IPv6 prefix stands after the IPv4 prefix of its segment");
         }
         if prefix.hosts().take(2).count() < 2 {
             return refuse("it is too small for a gateway and a host");
@@ -138,8 +146,9 @@ fn check_prefixes(site: &SiteNetwork, others: &[Vpc], prefixes: &[IpNet]) -> Res
             return Err(VpcError::Overlap { prefix: *prefix, with: format!("prefix {other} of the same VPC") });
         }
         for vpc in others {
-            if let Some(other) = vpc.prefixes.iter().find(|other| overlap(&other.prefix, prefix)) {
-                let with = format!("prefix {} of VPC `{}`", other.prefix, vpc.name);
+            let mut nets = vpc.prefixes.iter().flat_map(VpcPrefix::nets);
+            if let Some(other) = nets.find(|other| overlap(other, prefix)) {
+                let with = format!("prefix {other} of VPC `{}`", vpc.name);
                 return Err(VpcError::Overlap { prefix: *prefix, with });
             }
         }

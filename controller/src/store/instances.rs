@@ -55,6 +55,9 @@ pub struct InstanceInterface {
     pub prefix: VpcPrefixId,
     /// Its address. A routed interface has it on a link of two addresses with the DPU.
     pub address: IpAddr,
+    /// Its IPv6 address, if its prefix has a half of that family.
+    #[serde(default)]
+    pub ipv6: Option<IpAddr>,
     /// The DPU's loopback in the VPC's routing table, for a routed interface.
     #[serde(default)]
     pub vrf_loopback: Option<IpAddr>,
@@ -73,7 +76,7 @@ impl InstanceInterface {
     /// Whether the interface needs the address.
     #[must_use]
     pub fn uses(&self, address: IpAddr) -> bool {
-        self.address == address || self.vrf_loopback == Some(address)
+        self.address == address || self.ipv6 == Some(address) || self.vrf_loopback == Some(address)
     }
 }
 

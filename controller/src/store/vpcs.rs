@@ -38,6 +38,8 @@ pub struct VpcPrefix {
     pub id: VpcPrefixId,
     /// The addresses.
     pub prefix: IpNet,
+    /// Its IPv6 addresses, if hosts in it have one of each family.
+    pub ipv6: Option<IpNet>,
     /// VNI of the segment.
     pub vni: u32,
     /// VLAN id of the segment.
@@ -74,6 +76,13 @@ impl FromStr for Virtualization {
     }
 }
 
+impl VpcPrefix {
+    /// Its addresses of both families.
+    pub fn nets(&self) -> impl Iterator<Item = IpNet> {
+        [self.prefix].into_iter().chain(self.ipv6)
+    }
+}
+
 impl Tx {
     /// Adds a VPC with its prefixes and their numbers.
     ///
@@ -95,10 +104,11 @@ impl Tx {
         self.claim_number(NumberPool::Vni, vpc.vni, &vpc.id.to_string(), vpc.created_at).await?;
         for prefix in &vpc.prefixes {
             let id = prefix.id.to_string();
-            sqlx::query("INSERT INTO vpc_prefixes (id, vpc_id, prefix) VALUES ($1, $2, $3)")
+            sqlx::query("INSERT INTO vpc_prefixes (id, vpc_id, prefix, ipv6_prefix) VALUES ($1, $2, $3, $4)")
                 .bind(&id)
                 .bind(vpc.id.to_string())
                 .bind(prefix.prefix.to_string())
+                .bind(prefix.ipv6.map(|ipv6| ipv6.to_string()))
                 .execute(&mut *self.inner)
                 .await
                 .map_err(|error| refuse("VPC prefix", prefix.prefix.to_string(), error))?;
@@ -136,6 +146,7 @@ impl Tx {
                 vpc.prefixes.push(VpcPrefix {
                     id: row.parsed("id")?,
                     prefix: row.parsed("prefix")?,
+                    ipv6: row.parsed_if_any("ipv6_prefix")?,
                     vni: row.number("vni")?,
                     vlan: row.number("vlan")?,
                 });

@@ -72,6 +72,7 @@ fn made() -> ManagedHostNetworkConfigResponse {
         prefixes: vec![VpcPrefix {
             id: VpcPrefixId::random(),
             prefix: "192.168.98.0/26".parse().unwrap(),
+            ipv6: None,
             vni: 1_025_032,
             vlan: 16,
         }],
@@ -113,6 +114,7 @@ fn made() -> ManagedHostNetworkConfigResponse {
             vpc: vpc.id,
             prefix: vpc.prefixes[0].id,
             address: "192.168.98.11".parse().unwrap(),
+            ipv6: None,
             vrf_loopback: None,
             anycast_prefixes: None,
             internal_uuid: uuid::Uuid::new_v4(),

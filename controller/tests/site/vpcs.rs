@@ -14,6 +14,7 @@ on_each_database! {
     a_vpc_gets_numbers_that_no_other_has,
     prefixes_that_overlap_or_are_malformed_are_refused,
     a_routed_interface_is_a_link_of_its_own,
+    an_interface_of_a_dual_stack_segment_has_an_address_of_each_family,
     bridged_and_routed_vpcs_do_not_share_a_dpu,
     a_live_update_lets_go_of_a_loopback_that_no_interface_needs,
 }
@@ -39,7 +40,7 @@ async fn a_vpc_gets_numbers_that_no_other_has(database: &Database) {
 
 async fn prefixes_that_overlap_or_are_malformed_are_refused(database: &Database) {
     let site = TestSite::start(&database.url).await;
-    site.vpc("blue", &["192.0.2.0/24"]).await;
+    site.vpc("blue", &["192.0.2.0/24", "2001:db8:2::/64"]).await;
     for (name, prefixes, refusal) in [
         ("red", vec!["192.0.2.128/25"], "prefix 192.0.2.128/25 overlaps with prefix 192.0.2.0/24 of VPC `blue`"),
         ("red", vec!["192.0.0.0/16"], "prefix 192.0.0.0/16 overlaps with prefix 192.0.2.0/24 of VPC `blue`"),
@@ -53,7 +54,26 @@ async fn prefixes_that_overlap_or_are_malformed_are_refused(database: &Database)
         ),
         ("red", vec!["198.51.100.1/24"], "prefix 198.51.100.1/24: bits are set beyond the prefix length"),
         ("red", vec!["198.51.100.1/32"], "prefix 198.51.100.1/32: it is too small for a gateway and a host"),
-        ("red", vec!["2001:db8::/64"], "prefix 2001:db8::/64: only IPv4 prefixes make segments"),
+        (
+            "red",
+            vec!["2001:db8::/64"],
+            "prefix 2001:db8::/64: an IPv6 prefix stands after the IPv4 prefix of its segment",
+        ),
+        (
+            "red",
+            vec!["198.51.100.0/24", "2001:db8::/64", "2001:db8:1::/64"],
+            "prefix 2001:db8:1::/64: an IPv6 prefix stands after the IPv4 prefix of its segment",
+        ),
+        (
+            "red",
+            vec!["198.51.100.0/24", "2001:db8::1/64"],
+            "prefix 2001:db8::1/64: bits are set beyond the prefix length",
+        ),
+        (
+            "red",
+            vec!["198.51.100.0/24", "2001:db8:2::/48"],
+            "prefix 2001:db8:2::/48 overlaps with prefix 2001:db8:2::/64 of VPC `blue`",
+        ),
         ("blue", vec!["198.51.100.0/24"], "VPC name `blue` is already taken"),
     ] {
         let prefixes: Vec<_> = prefixes.iter().map(|prefix| prefix.parse().unwrap()).collect();
@@ -95,6 +115,39 @@ async fn a_routed_interface_is_a_link_of_its_own(database: &Database) {
     assert_eq!(own.allowed_anycast_prefixes[0].prefix, "203.0.113.7/32");
     let other = site.config(&dpu(1, 1)).await.unwrap();
     assert_eq!((other.asn, other.network_virtualization_type), (65001, Some(0)), "on the site's own admin network");
+}
+
+async fn an_interface_of_a_dual_stack_segment_has_an_address_of_each_family(database: &Database) {
+    for (virtualization, address, gateway) in
+        [(Virtualization::Etv, "2001:db8::2", "2001:db8::1/64"), (Virtualization::Fnn, "2001:db8::1", "2001:db8::/127")]
+    {
+        let site = TestSite::start(&database.url).await;
+        let name = virtualization.to_string();
+        let vpc = site.vpc_of(virtualization, &name, &["192.0.2.0/24", "2001:db8::/64", "198.51.100.0/24"]).await;
+        assert_eq!(vpc.prefixes.len(), 2);
+        site.acknowledge_all(1).await;
+        let id = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap().id.unwrap();
+        site.use_admin_network(&host(1), false).await;
+        let port = site.config(&dpu(1, 0)).await.unwrap().tenant_interfaces.remove(0);
+        let ipv6 = port.ipv6_interface_config.unwrap();
+        assert_eq!((ipv6.ip.as_str(), ipv6.interface_prefix.as_str()), (address, gateway));
+        assert_eq!(port.vpc_prefixes, ["192.0.2.0/24", "2001:db8::/64", "198.51.100.0/24"]);
+        let shown = async || site.instance(&id).await.status.unwrap().network.unwrap().interfaces.remove(0);
+        assert_eq!(shown().await.addresses, [""; 0], "no DPU has reported them");
+        site.acknowledge_all(1).await;
+        let shown = shown().await;
+        assert_eq!((shown.addresses[1].as_str(), shown.gateways[1].as_str()), (address, gateway));
+
+        let mut tx = site.store.write().await.unwrap();
+        let held = tx.addresses().await.unwrap().into_iter().map(|held| held.address.to_string()).collect::<Vec<_>>();
+        assert!(held.contains(&address.to_owned()), "{held:?}");
+        let instance = tx.instances().await.unwrap().remove(0);
+        tx.release_instance(instance.id).await.unwrap();
+        assert!(tx.addresses().await.unwrap().iter().all(|held| held.owner != instance.id.to_string()));
+        let vpc = tx.vpcs().await.unwrap().remove(0);
+        tx.remove_vpc(&vpc).await.unwrap();
+        tx.commit().await.unwrap();
+    }
 }
 
 async fn bridged_and_routed_vpcs_do_not_share_a_dpu(database: &Database) {

@@ -101,20 +101,22 @@ fn interface_status(
         let mut all = seen.details.interfaces.iter();
         all.find(|observed| observed.internal_uuid.as_ref().is_some_and(|id| id.value == uuid))
     });
-    let place = vpcs.iter().find_map(|vpc| {
+    let sides = vpcs.iter().filter(|_| seen.is_some()).find_map(|vpc| {
         let segment = vpc.prefixes.iter().find(|prefix| prefix.id == interface.prefix)?;
-        Some(host_side(vpc.virtualization, segment.prefix, interface.address))
+        let addresses = [interface.address].into_iter().chain(interface.ipv6);
+        let sides = segment.nets().zip(addresses);
+        Some(sides.map(|(net, address)| (address, host_side(vpc.virtualization, net, address))).collect::<Vec<_>>())
     });
-    let shown = place.filter(|_| seen.is_some());
+    let shown = sides.unwrap_or_default();
     forge::InstanceInterfaceStatus {
         virtual_function_id: match interface.function {
             PortFunction::Physical => None,
             PortFunction::Virtual(id) => Some(id),
         },
         mac_address: observed.and_then(|observed| observed.mac_address.clone()),
-        addresses: shown.iter().map(|_| interface.address.to_string()).collect(),
-        gateways: shown.iter().map(|side| side.gateway.to_string()).collect(),
-        prefixes: shown.iter().map(|side| side.prefix.to_string()).collect(),
+        addresses: shown.iter().map(|(address, _)| address.to_string()).collect(),
+        gateways: shown.iter().map(|(_, side)| side.gateway.to_string()).collect(),
+        prefixes: shown.iter().map(|(_, side)| side.prefix.to_string()).collect(),
         device: interface.device.clone(),
         device_instance: interface.device_instance,
     }

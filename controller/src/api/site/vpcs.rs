@@ -81,7 +81,11 @@ fn view(vpc: Vpc) -> site::Vpc {
         prefixes: vpc
             .prefixes
             .into_iter()
-            .map(|prefix| site::VpcPrefix { id: prefix.id.to_string(), prefix: prefix.prefix.to_string() })
+            .map(|prefix| site::VpcPrefix {
+                id: prefix.id.to_string(),
+                prefix: prefix.prefix.to_string(),
+                ipv6_prefix: prefix.ipv6.map(|ipv6| ipv6.to_string()).unwrap_or_default(),
+            })
             .collect(),
     }
 }

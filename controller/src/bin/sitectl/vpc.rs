@@ -17,7 +17,7 @@ pub(crate) enum Verb {
         /// Organization that owns it
         #[arg(long)]
         tenant: String,
-        /// Prefix in CIDR notation, may be repeated
+        /// Prefix in CIDR notation, may be repeated; an IPv6 prefix stands after the IPv4 prefix of its segment
         #[arg(long = "prefix", value_name = "CIDR", required = true)]
         prefixes: Vec<String>,
         /// How its traffic is separated: `etv` or `fnn`
@@ -56,7 +56,8 @@ pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) 
 
 fn list(vpcs: &[Vpc]) -> String {
     let row = |vpc: &Vpc| {
-        let prefixes = vpc.prefixes.iter().map(|prefix| prefix.prefix.as_str()).collect::<Vec<_>>().join(" ");
+        let nets = vpc.prefixes.iter().flat_map(|prefix| [prefix.prefix.as_str(), prefix.ipv6_prefix.as_str()]);
+        let prefixes = nets.filter(|net| !net.is_empty()).collect::<Vec<_>>().join(" ");
         [
             vpc.name.clone(),
             vpc.tenant_organization_id.clone(),

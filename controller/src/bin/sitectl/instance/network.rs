@@ -75,7 +75,8 @@ mod tests {
     use super::*;
 
     fn vpcs() -> Vec<site::Vpc> {
-        let prefix = |id: &str, prefix: &str| site::VpcPrefix { id: id.into(), prefix: prefix.into() };
+        let prefix =
+            |id: &str, prefix: &str| site::VpcPrefix { id: id.into(), prefix: prefix.into(), ..Default::default() };
         vec![
             site::Vpc { name: "blue".into(), tenant_organization_id: "acme".into(), ..Default::default() },
             site::Vpc {
