@@ -1,5 +1,6 @@
 use std::{
     env,
+    ffi::OsStr,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -26,6 +27,13 @@ impl Binaries {
         }
         let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         build.args(["build", "--bins"]).current_dir(workspace()).stdin(Stdio::null());
+        // What `cargo run` and `cargo test` tell a program of its package makes build scripts run anew, if cargo sees it.
+        let of_package = |name: &OsStr| {
+            name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
+        };
+        for (name, _) in env::vars_os().filter(|(name, _)| of_package(name)) {
+            build.env_remove(name);
+        }
         build.args(PACKAGES.iter().flat_map(|package| ["--package", package]));
         if !loud {
             build.arg("--quiet").stdout(Stdio::null());
