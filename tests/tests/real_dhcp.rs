@@ -224,8 +224,11 @@ fn whoever_asks_on_a_port_gets_its_address(kind: ServerKind) {
     let virtual_port = FlatInterfaceConfig { virtual_function_id: Some(0), ..port(VIRTUAL, 17, "192.168.99", 24, 12) };
     let response = tenant(1, vec![port(PHYSICAL, 16, "192.168.98", 26, 11), virtual_port]);
     site.controller.wants(response.clone());
+    // The host is off while the server starts.
+    site.lab.ip("host", "link set eth0 down");
     site.agent.start();
     site.run(response.clone());
+    site.lab.ip("host", "link set eth0 up");
     for card in ["02:00:5e:10:00:01", "02:00:5e:10:00:02", "02:00:5e:10:00:03", "02:00:5e:10:00:01"] {
         site.lab.ip("host", &format!("link set eth0 address {card}"));
         let lease = site.lease("eth0");

@@ -180,7 +180,7 @@ fn templates_of_a_directory_are_used_and_their_faults_are_located() {
             "dhcp/kea-dhcp4.json.j2",
             "\"authoritative\": true,",
             "\"authoritative\": true",
-            "template dhcp/kea-dhcp4.json.j2: does not render to JSON: expected `,` or `}` at line 10 column 5",
+            "template dhcp/kea-dhcp4.json.j2: does not render to JSON: expected `,` or `}` at line 13 column 5",
         ),
     ] {
         let dir = changed(name, from, to);
