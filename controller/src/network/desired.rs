@@ -153,6 +153,7 @@ fn tenant_interface(
         interface_prefix: host_side(vpc.virtualization, net, address).gateway.to_string(),
         svi_ip: None,
     });
+    let peers: Vec<&Vpc> = input.vpcs.iter().filter(|other| vpc.peers.contains(&other.id)).collect();
     Some(forge::FlatInterfaceConfig {
         function_type: function_type as i32,
         virtual_function_id,
@@ -171,6 +172,13 @@ fn tenant_interface(
             forge::FlatInterfaceRoutingProfile { allowed_anycast_prefixes: prefixes.iter().map(wire_entry).collect() }
         }),
         vpc_prefixes: vpc.prefixes.iter().flat_map(VpcPrefix::nets).map(|net| net.to_string()).collect(),
+        vpc_peer_prefixes: peers
+            .iter()
+            .flat_map(|peer| &peer.prefixes)
+            .flat_map(VpcPrefix::nets)
+            .map(|net| net.to_string())
+            .collect(),
+        vpc_peer_vnis: routed.iter().flat_map(|_| &peers).map(|peer| peer.vni).collect(),
         ipv6_interface_config: ipv6,
         is_l2_segment: vpc.virtualization == Virtualization::Etv,
         mtu: input.site.mtu,

@@ -10,6 +10,7 @@ mod allocate;
 mod desired;
 mod link;
 mod pools;
+mod renew;
 mod security;
 mod settings;
 mod vpc;
@@ -25,4 +26,4 @@ pub use security::{
     SecurityGroupError, attach_security_group, check_security_group, delete_security_group, put_security_group,
 };
 pub use settings::{AdminSegment, Isolation, RouteTarget, RoutedVpcs, RoutingProfile, SiteNetwork};
-pub use vpc::{VpcError, create_vpc, delete_vpc};
+pub use vpc::{VpcError, create_vpc, delete_vpc, peer_vpcs};

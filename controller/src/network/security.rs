@@ -3,6 +3,7 @@
 
 use proto::forge;
 
+use super::renew::renew_networks;
 use crate::{
     Moment,
     store::{
@@ -134,7 +135,7 @@ pub async fn put_security_group(
     group.version = known.version.next(now.micros());
     tx.store_security_group(&group, known.version).await?;
     let vpcs = tx.vpcs().await?;
-    renew(tx, now, |instance| uses(instance, &vpcs, &group.name)).await?;
+    renew_networks(tx, now, |instance| uses(instance, &vpcs, &group.name)).await?;
     Ok(group)
 }
 
@@ -155,7 +156,7 @@ pub async fn attach_security_group(
     tx.set_vpc_security_group(vpc.id, group).await?;
     let affected =
         |instance: &Instance| own_group(instance).is_none() && instance.interfaces.iter().any(|one| one.vpc == vpc.id);
-    Ok(renew(tx, now, affected).await?)
+    Ok(renew_networks(tx, now, affected).await?)
 }
 
 /// Removes a security group that nothing has.
@@ -181,14 +182,4 @@ fn uses(instance: &Instance, vpcs: &[Vpc], group: &str) -> bool {
             vpcs.iter().filter(has).any(|vpc| instance.interfaces.iter().any(|one| one.vpc == vpc.id))
         }
     }
-}
-
-/// Gives the networks of instances their next version.
-async fn renew(tx: &mut Tx, now: Moment, affected: impl Fn(&Instance) -> bool) -> Result<(), StoreError> {
-    for mut instance in tx.instances().await?.into_iter().filter(|instance| affected(instance)) {
-        let read = instance.network_version;
-        instance.network_version = read.next(now.micros());
-        tx.store_instance(&instance, instance.config_version, read).await?;
-    }
-    Ok(())
 }

@@ -3,10 +3,11 @@ use ipnet::IpNet;
 use super::{
     SiteNetwork,
     pools::{PoolError, next_number},
+    renew::renew_networks,
 };
 use crate::{
     Moment, VpcId, VpcPrefixId,
-    store::{NumberPool, StoreError, Tx, Virtualization, Vpc, VpcPrefix},
+    store::{Instance, NumberPool, StoreError, Tx, Virtualization, Vpc, VpcPrefix},
 };
 
 /// Why a VPC cannot be made or removed.
@@ -38,6 +39,24 @@ pub enum VpcError {
         name: String,
         /// One of its instances.
         instance: String,
+    },
+    /// Its hosts reach those of another VPC.
+    #[error("VPC `{name}` is peered with VPC `{peer}`")]
+    Peered {
+        /// Name of the VPC.
+        name: String,
+        /// Name of the other.
+        peer: String,
+    },
+    /// Two VPCs cannot be peered.
+    #[error("VPCs `{name}` and `{peer}` cannot be peered: {fault}")]
+    Unlike {
+        /// Name of the VPC.
+        name: String,
+        /// Name of the other.
+        peer: String,
+        /// Why.
+        fault: &'static str,
     },
     /// The site has no number left.
     #[error(transparent)]
@@ -96,6 +115,7 @@ pub async fn create_vpc(
         vni,
         prefixes: segments,
         security_group: None,
+        peers: Vec::new(),
         created_at: now,
     };
     tx.add_vpc(&vpc).await?;
@@ -108,11 +128,34 @@ async fn next_vlan(tx: &mut Tx, site: &SiteNetwork, also_taken: &[u32]) -> Resul
     u16::try_from(number).map_err(|_| beyond)
 }
 
+/// Lets the hosts of two VPCs reach each other, or ends that. The networks of the instances in either get a new version,
+/// which their DPUs are to confirm.
+///
+/// # Errors
+/// If the VPCs cannot be peered, are already, or are not.
+pub async fn peer_vpcs(tx: &mut Tx, one: &Vpc, other: &Vpc, peered: bool, now: Moment) -> Result<(), VpcError> {
+    let unlike = |fault| Err(VpcError::Unlike { name: one.name.clone(), peer: other.name.clone(), fault });
+    match peered {
+        true if one.id == other.id => return unlike("they are the same"),
+        true if one.virtualization != other.virtualization => return unlike("one is bridged, the other routed"),
+        true => tx.add_vpc_peering(one.id, other.id).await?,
+        false => tx.remove_vpc_peering(one.id, other.id).await?,
+    }
+    let in_either =
+        |instance: &Instance| instance.interfaces.iter().any(|interface| [one.id, other.id].contains(&interface.vpc));
+    Ok(renew_networks(tx, now, in_either).await?)
+}
+
 /// Removes a VPC that no instance uses.
 ///
 /// # Errors
 /// [`VpcError::InUse`] as long as an instance has, had or is to have an interface in it and its addresses are held.
 pub async fn delete_vpc(tx: &mut Tx, vpc: &Vpc) -> Result<(), VpcError> {
+    if let Some(peer) = vpc.peers.first() {
+        let known = tx.vpcs().await?.into_iter().find(|known| known.id == *peer);
+        let peer = known.map_or_else(|| peer.to_string(), |known| known.name);
+        return Err(VpcError::Peered { name: vpc.name.clone(), peer });
+    }
     for instance in tx.instances().await? {
         let update = instance.network_update.iter().flat_map(|update| &update.interfaces);
         if instance.interfaces.iter().chain(update).any(|interface| interface.vpc == vpc.id) {

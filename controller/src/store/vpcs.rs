@@ -27,6 +27,8 @@ pub struct Vpc {
     pub prefixes: Vec<VpcPrefix>,
     /// Security group of its interfaces, but those of instances that have one of their own.
     pub security_group: Option<String>,
+    /// VPCs whose hosts its own reach, and the other way round.
+    pub peers: Vec<VpcId>,
     /// When it was made.
     pub created_at: Moment,
 }
@@ -152,7 +154,57 @@ impl Tx {
                 });
             }
         }
+        let peerings = sqlx::query("SELECT * FROM vpc_peerings ORDER BY vpc_id, peer_id")
+            .fetch_all(&mut *self.inner)
+            .await
+            .map_err(failed("listing VPC peerings"))?;
+        for row in &peerings {
+            let row = Row(row);
+            let owner: VpcId = row.parsed("vpc_id")?;
+            if let Some(vpc) = vpcs.iter_mut().find(|vpc| vpc.id == owner) {
+                vpc.peers.push(row.parsed("peer_id")?);
+            }
+        }
         Ok(vpcs)
+    }
+
+    /// Lets the hosts of two VPCs reach each other.
+    ///
+    /// # Errors
+    /// [`StoreError::Taken`] if they do already.
+    pub async fn add_vpc_peering(&mut self, one: VpcId, other: VpcId) -> Result<()> {
+        for (vpc, peer) in [(one, other), (other, one)] {
+            sqlx::query("INSERT INTO vpc_peerings (vpc_id, peer_id) VALUES ($1, $2)")
+                .bind(vpc.to_string())
+                .bind(peer.to_string())
+                .execute(&mut *self.inner)
+                .await
+                .map_err(|error| {
+                    if is_taken(&error) {
+                        StoreError::taken("VPC peering", format_args!("{one} and {other}"))
+                    } else {
+                        failed("peering VPCs")(error)
+                    }
+                })?;
+        }
+        Ok(())
+    }
+
+    /// Ends the peering of two VPCs.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] if there is none.
+    pub async fn remove_vpc_peering(&mut self, one: VpcId, other: VpcId) -> Result<()> {
+        let done = sqlx::query(
+            "DELETE FROM vpc_peerings WHERE (vpc_id = $1 AND peer_id = $2) OR (vpc_id = $2 AND peer_id = $1)",
+        )
+        .bind(one.to_string())
+        .bind(other.to_string())
+        .execute(&mut *self.inner)
+        .await
+        .map_err(failed("ending a VPC peering"))?;
+        let none = done.rows_affected() == 0;
+        if none { Err(StoreError::missing("VPC peering", format_args!("{one} and {other}"))) } else { Ok(()) }
     }
 
     /// Removes a VPC and gives its numbers back. Whoever calls knows that no instance uses it.
@@ -185,6 +237,7 @@ fn read_vpc(row: &Row<'_>) -> Result<Vpc> {
         vni: row.number("vni")?,
         prefixes: Vec::new(),
         security_group: row.text_if_any("security_group")?,
+        peers: Vec::new(),
         created_at: row.moment("created_at")?,
     })
 }

@@ -77,6 +77,7 @@ fn made() -> ManagedHostNetworkConfigResponse {
             vlan: 16,
         }],
         security_group: None,
+        peers: vec![],
         created_at: Moment::default(),
     };
     let the_host = Host {

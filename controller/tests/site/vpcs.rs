@@ -2,7 +2,7 @@
 
 use controller::{
     InstanceId, Moment,
-    network::create_vpc,
+    network::{create_vpc, delete_vpc, peer_vpcs},
     store::{AddressPool, Virtualization},
 };
 use proto::forge::{self, forge_server::Forge};
@@ -15,6 +15,7 @@ on_each_database! {
     prefixes_that_overlap_or_are_malformed_are_refused,
     a_routed_interface_is_a_link_of_its_own,
     an_interface_of_a_dual_stack_segment_has_an_address_of_each_family,
+    peered_vpcs_are_told_to_the_dpus_of_both_and_have_to_be_confirmed,
     bridged_and_routed_vpcs_do_not_share_a_dpu,
     a_live_update_lets_go_of_a_loopback_that_no_interface_needs,
 }
@@ -148,6 +149,55 @@ async fn an_interface_of_a_dual_stack_segment_has_an_address_of_each_family(data
         tx.remove_vpc(&vpc).await.unwrap();
         tx.commit().await.unwrap();
     }
+}
+
+async fn peered_vpcs_are_told_to_the_dpus_of_both_and_have_to_be_confirmed(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let green = site.vpc_of(Virtualization::Fnn, "green", &["192.0.2.0/24", "2001:db8::/64"]).await;
+    let teal = site.vpc_of(Virtualization::Fnn, "teal", &["198.51.100.0/24"]).await;
+    let blue = site.vpc("blue", &["203.0.113.0/24"]).await;
+    site.acknowledge_all(1).await;
+    let id = site.allocate(allocation(1, vec![interface(&teal.prefixes[0])])).await.unwrap().id.unwrap();
+    site.put_in_state(&host(1), "Assigned/Ready").await;
+    site.use_admin_network(&host(1), false).await;
+    site.acknowledge_all(1).await;
+    let synced = async || site.instance(&id).await.status.unwrap().configs_synced() == forge::SyncState::Synced;
+    let port = async || site.config(&dpu(1, 0)).await.unwrap().tenant_interfaces.remove(0);
+    assert!(synced().await);
+
+    let peer = async |one: &str, other: &str, peered: bool| {
+        let mut tx = site.store.write().await.unwrap();
+        let vpcs = tx.vpcs().await.unwrap();
+        let named = |name: &str| vpcs.iter().find(|vpc| vpc.name == name).unwrap();
+        peer_vpcs(&mut tx, named(one), named(other), peered, Moment::now()).await.map_err(|error| error.to_string())?;
+        tx.commit().await.unwrap();
+        Ok::<_, String>(())
+    };
+    peer("green", "teal", true).await.unwrap();
+    assert!(!synced().await, "the DPUs have not confirmed it");
+    let told = port().await;
+    assert_eq!(told.vpc_peer_prefixes, ["192.0.2.0/24", "2001:db8::/64"]);
+    assert_eq!(told.vpc_peer_vnis, [green.vni]);
+    site.acknowledge_all(1).await;
+    assert!(synced().await);
+
+    for (one, other, refusal) in [
+        ("teal", "green", "VPC peering"),
+        ("teal", "teal", "VPCs `teal` and `teal` cannot be peered: they are the same"),
+        ("teal", "blue", "VPCs `teal` and `blue` cannot be peered: one is bridged, the other routed"),
+    ] {
+        let error = peer(one, other, true).await.unwrap_err();
+        assert!(error.starts_with(refusal), "{error}");
+    }
+    let mut tx = site.store.write().await.unwrap();
+    let now = tx.vpcs().await.unwrap().into_iter().find(|vpc| vpc.id == green.id).unwrap();
+    let error = delete_vpc(&mut tx, &now).await.unwrap_err();
+    assert_eq!(error.to_string(), "VPC `green` is peered with VPC `teal`");
+    delete_vpc(&mut tx, &blue).await.unwrap();
+    drop(tx);
+    peer("teal", "green", false).await.unwrap();
+    assert!(!synced().await && port().await.vpc_peer_prefixes.is_empty());
+    assert!(peer("teal", "green", false).await.is_err());
 }
 
 async fn bridged_and_routed_vpcs_do_not_share_a_dpu(database: &Database) {

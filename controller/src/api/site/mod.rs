@@ -15,10 +15,17 @@ pub use explain::told;
 
 use std::sync::Arc;
 
+use answer::from_store;
 use proto::site::{self, site_server::Site};
 use tonic::{Request, Response, Status, async_trait};
 
-use crate::{DirtyHosts, access::Caller, network::SiteNetwork, rule_packs::RulePacks, store::Store};
+use crate::{
+    DirtyHosts,
+    access::Caller,
+    network::SiteNetwork,
+    rule_packs::RulePacks,
+    store::{Store, Tx},
+};
 
 /// The operator interface's server.
 #[derive(Clone)]
@@ -41,6 +48,16 @@ impl SiteService {
         dirty: DirtyHosts,
     ) -> Self {
         Self { store, network, packs, switches, dirty }
+    }
+
+    /// Commits what can have changed the networks of instances.
+    async fn commit_for_tenants(&self, mut tx: Tx) -> Result<(), Status> {
+        let instances = tx.instances().await.map_err(from_store)?;
+        tx.commit().await.map_err(from_store)?;
+        for instance in instances {
+            self.dirty.mark(instance.host);
+        }
+        Ok(())
     }
 }
 
@@ -94,6 +111,10 @@ impl Site for SiteService {
 
     async fn delete_vpc(&self, request: Request<site::DeleteVpcRequest>) -> Answer<()> {
         self.remove_vpc(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn peer_vpcs(&self, request: Request<site::PeerVpcsRequest>) -> Answer<()> {
+        self.peer(request.into_inner()).await.map(Response::new)
     }
 
     async fn put_security_group(&self, request: Request<site::SecurityGroup>) -> Answer<site::SecurityGroup> {

@@ -5,11 +5,11 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use tonic::Status;
 
-use super::{SiteService, answer::from_store};
+use super::{SiteService, answer::from_store, vpcs::known};
 use crate::{
     Moment,
     network::{SecurityGroupError, attach_security_group, delete_security_group, put_security_group},
-    store::{SecurityGroup, SecurityRule, TrafficProtocol, Tx},
+    store::{SecurityGroup, SecurityRule, TrafficProtocol},
 };
 
 /// Rules that a group may have, ACL rules that they may become on a DPU, and bytes in a name.
@@ -42,21 +42,10 @@ impl SiteService {
     pub(super) async fn attach_group(&self, request: site::AttachSecurityGroupRequest) -> Result<(), Status> {
         let mut tx = self.store.write().await.map_err(from_store)?;
         let vpcs = tx.vpcs().await.map_err(from_store)?;
-        let vpc = vpcs.iter().find(|vpc| vpc.name == request.vpc || vpc.id.to_string() == request.vpc);
-        let missing = || Status::not_found(format!("there is no VPC `{}`", request.vpc.escape_default()));
+        let vpc = known(&vpcs, &request.vpc)?;
         let group = Some(request.group.as_str()).filter(|name| !name.is_empty());
-        attach_security_group(&mut tx, vpc.ok_or_else(missing)?, group, Moment::now()).await.map_err(from_group)?;
+        attach_security_group(&mut tx, vpc, group, Moment::now()).await.map_err(from_group)?;
         self.commit_for_tenants(tx).await
-    }
-
-    /// Commits what can have changed the networks of instances.
-    async fn commit_for_tenants(&self, mut tx: Tx) -> Result<(), Status> {
-        let instances = tx.instances().await.map_err(from_store)?;
-        tx.commit().await.map_err(from_store)?;
-        for instance in instances {
-            self.dirty.mark(instance.host);
-        }
-        Ok(())
     }
 }
 

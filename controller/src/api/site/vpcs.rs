@@ -5,7 +5,7 @@ use tonic::Status;
 use super::{SiteService, answer::from_store};
 use crate::{
     Moment,
-    network::{VpcError, create_vpc, delete_vpc},
+    network::{VpcError, create_vpc, delete_vpc, peer_vpcs},
     store::{Virtualization, Vpc},
 };
 
@@ -41,42 +41,58 @@ impl SiteService {
             .await
             .map_err(from_vpc)?;
         tx.commit().await.map_err(from_store)?;
-        Ok(view(vpc))
+        Ok(view(vpc, &[]))
     }
 
     pub(super) async fn vpcs(&self) -> Result<site::ListVpcsResponse, Status> {
         let mut tx = self.store.read().await.map_err(from_store)?;
         let vpcs = tx.vpcs().await.map_err(from_store)?;
-        Ok(site::ListVpcsResponse { vpcs: vpcs.into_iter().map(view).collect() })
+        Ok(site::ListVpcsResponse { vpcs: vpcs.iter().cloned().map(|vpc| view(vpc, &vpcs)).collect() })
+    }
+
+    pub(super) async fn peer(&self, request: site::PeerVpcsRequest) -> Result<(), Status> {
+        let mut tx = self.store.write().await.map_err(from_store)?;
+        let vpcs = tx.vpcs().await.map_err(from_store)?;
+        let (one, other) = (known(&vpcs, &request.vpc)?, known(&vpcs, &request.peer)?);
+        peer_vpcs(&mut tx, one, other, !request.end, Moment::now()).await.map_err(from_vpc)?;
+        self.commit_for_tenants(tx).await
     }
 
     pub(super) async fn remove_vpc(&self, request: site::DeleteVpcRequest) -> Result<(), Status> {
         let mut tx = self.store.write().await.map_err(from_store)?;
         let vpcs = tx.vpcs().await.map_err(from_store)?;
-        let vpc = vpcs.iter().find(|vpc| vpc.name == request.vpc || vpc.id.to_string() == request.vpc);
-        let missing = || Status::not_found(format!("there is no VPC `{}`", request.vpc.escape_default()));
-        delete_vpc(&mut tx, vpc.ok_or_else(missing)?).await.map_err(from_vpc)?;
+        delete_vpc(&mut tx, known(&vpcs, &request.vpc)?).await.map_err(from_vpc)?;
         tx.commit().await.map_err(from_store)
     }
+}
+
+/// The VPC that a request names by id or name.
+pub(super) fn known<'a>(vpcs: &'a [Vpc], id_or_name: &str) -> Result<&'a Vpc, Status> {
+    let found = vpcs.iter().find(|vpc| vpc.name == id_or_name || vpc.id.to_string() == id_or_name);
+    found.ok_or_else(|| Status::not_found(format!("there is no VPC `{}`", id_or_name.escape_default())))
 }
 
 fn from_vpc(error: VpcError) -> Status {
     match error {
         VpcError::Store(error) => from_store(error),
         VpcError::Overlap { .. } => Status::already_exists(error.to_string()),
-        VpcError::Prefix { .. } => Status::invalid_argument(error.to_string()),
-        VpcError::InUse { .. } | VpcError::NotRouted(_) => Status::failed_precondition(error.to_string()),
+        VpcError::Prefix { .. } | VpcError::Unlike { .. } => Status::invalid_argument(error.to_string()),
+        VpcError::InUse { .. } | VpcError::NotRouted(_) | VpcError::Peered { .. } => {
+            Status::failed_precondition(error.to_string())
+        }
         VpcError::Pool(_) => Status::resource_exhausted(error.to_string()),
     }
 }
 
-fn view(vpc: Vpc) -> site::Vpc {
+fn view(vpc: Vpc, all: &[Vpc]) -> site::Vpc {
+    let peers = all.iter().filter(|other| vpc.peers.contains(&other.id));
     site::Vpc {
         id: vpc.id.to_string(),
         name: vpc.name,
         tenant_organization_id: vpc.tenant,
         vni: vpc.vni,
         virtualization: vpc.virtualization.to_string(),
+        peers: peers.map(|peer| peer.name.clone()).collect(),
         security_group: vpc.security_group.unwrap_or_default(),
         prefixes: vpc
             .prefixes

@@ -1,6 +1,6 @@
 //! `sitectl vpc`.
 
-use proto::site::{CreateVpcRequest, DeleteVpcRequest, ListVpcsRequest, Vpc};
+use proto::site::{CreateVpcRequest, DeleteVpcRequest, ListVpcsRequest, PeerVpcsRequest, Vpc};
 
 use crate::{
     connect::Controller,
@@ -26,6 +26,16 @@ pub(crate) enum Verb {
     },
     /// Every VPC with its VNI and prefixes
     List,
+    /// Lets the hosts of two VPCs reach each other
+    Peer {
+        /// Id or name
+        vpc: String,
+        /// Id or name of the other
+        peer: String,
+        /// Ends that instead
+        #[arg(long)]
+        end: bool,
+    },
     /// Deletes a VPC that no instance uses
     Delete {
         /// Id or name
@@ -46,6 +56,12 @@ pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) 
             let answer = site.list_vpcs(ListVpcsRequest {}).await.map_err(failure)?.into_inner();
             format.answer(&answer, |answer| list(&answer.vpcs))
         }
+        Verb::Peer { vpc, peer, end } => {
+            let said = if end { "are no longer peered" } else { "are peered" };
+            let text = format!("{vpc} and {peer} {said}; it counts once the DPUs have applied it");
+            site.peer_vpcs(PeerVpcsRequest { vpc, peer, end }).await.map_err(failure)?;
+            format.answer(&serde_json::json!({}), |_| text)
+        }
         Verb::Delete { vpc } => {
             let text = format!("{vpc} is deleted");
             site.delete_vpc(DeleteVpcRequest { vpc }).await.map_err(failure)?;
@@ -64,8 +80,13 @@ fn list(vpcs: &[Vpc]) -> String {
             vpc.vni.to_string(),
             vpc.virtualization.clone(),
             prefixes,
+            vpc.peers.join(" "),
             vpc.id.clone(),
         ]
     };
-    table(["VPC", "TENANT", "VNI", "VIRTUALIZATION", "PREFIXES", "ID"], vpcs.iter().map(row).collect(), "no VPCs")
+    table(
+        ["VPC", "TENANT", "VNI", "VIRTUALIZATION", "PREFIXES", "PEERS", "ID"],
+        vpcs.iter().map(row).collect(),
+        "no VPCs",
+    )
 }
