@@ -153,3 +153,32 @@ async fn an_instance_in_a_dual_stack_vpc_has_addresses_of_both_families() -> Res
     })
     .await
 }
+
+#[tokio::test]
+async fn with_certificates_agents_speak_of_their_dpus_and_operators_run_the_site() -> Result<()> {
+    on_site(SitePlan { tls: true, ..SitePlan::new(1, 2)? }, async |site| {
+        let host = site.host(0)?;
+        site.dpus_ready(&host, SECS).await?;
+        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
+        site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+        site.reaches(&host, "Assigned/Ready", SECS).await?;
+        ensure!(site.must("host list")?.contains("Assigned/Ready"), "an operator cannot see the host");
+
+        // With a DPU's certificate nobody is an operator, and a DPU with another's loses nothing.
+        let (fine, said) = site.sitectl_as("host list", "dpus/host-1-dpu-1")?;
+        ensure!(!fine && said.contains("may not call /site.Site/ListHosts"), "{said}");
+        let dpu = host.dpus[0].clone();
+        let before = written(site, &dpu.name)?;
+        site.agent(&dpu)?.kill();
+        for kind in ["pem", "key"] {
+            let file = |name: &str| site.directory().join(format!("dpus/{name}.{kind}"));
+            fs::copy(file(&host.dpus[1].name), file(&dpu.name))?;
+        }
+        site.agent(&dpu)?.start()?;
+        let refused = "grpc_calls_total{method=\"forge.Forge/GetManagedHostNetworkConfig\",code=\"PermissionDenied\"}";
+        until("the agent to be refused", SECS, async || Ok(site.metric(refused)?.filter(|times| *times > 2.0))).await?;
+        ensure!(written(site, &dpu.name)? == before, "the DPU changed what it runs");
+        Ok(())
+    })
+    .await
+}

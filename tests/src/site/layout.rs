@@ -31,6 +31,8 @@ pub struct SitePlan {
     pub sweep_secs: f64,
     /// Seconds that a host takes to boot.
     pub boot_secs: f64,
+    /// Its parts speak TLS and know each other by certificates. The simulated hosts have none, so nobody hears them.
+    pub tls: bool,
 }
 
 /// A host of the plan.
@@ -84,6 +86,7 @@ impl SitePlan {
             confirm_secs: 5.0,
             sweep_secs: 1.0,
             boot_secs: 0.5,
+            tls: false,
         })
     }
 
@@ -183,7 +186,7 @@ impl SiteDir {
     }
 
     pub(super) fn controller_config(&self, plan: &SitePlan, listen: &str) -> Result<PathBuf> {
-        let text = toml::to_string(&json!({
+        let mut config = json!({
             "listen": listen,
             "address_file": self.path("controller.address"),
             "metrics_listen": "127.0.0.1:0",
@@ -193,8 +196,13 @@ impl SiteDir {
             "timing": { "sweep_secs": plan.sweep_secs },
             // Minutes on a real site.
             "rule_timeouts": { "power_down_wait": 1, "uefi_boot_wait": 1, "dpu_wait_time": 1 },
-        }))?;
-        self.write("controller.toml", &text)
+        });
+        if plan.tls {
+            let mut tls = self.identity("controller");
+            tls["client_ca"] = json!(self.path("ca.pem"));
+            config["tls"] = tls;
+        }
+        self.write("controller.toml", &toml::to_string(&config)?)
     }
 
     pub(super) fn agent_config(
@@ -207,7 +215,7 @@ impl SiteDir {
         let dir = self.dpu(&dpu.name);
         let program = |name: &str| binaries.path(name).display().to_string();
         let supervisorctl = |verb: &str| json!([program("supervisorctl"), verb, DHCP_PROGRAM]);
-        let text = toml::to_string(&json!({
+        let mut config = json!({
             "controller": controller,
             "machine_id": dpu.id.as_str(),
             "state_dir": dir.join("agent"),
@@ -231,9 +239,19 @@ impl SiteDir {
                 "provisioning_server": "10.180.61.80",
             },
             "health": { "services": ["frr", "nl2doca", "rsyslog"] },
-        }))?;
+        });
+        if plan.tls {
+            let mut tls = self.identity(&format!("dpus/{}", dpu.name));
+            tls["ca"] = json!(self.path("ca.pem"));
+            config["tls"] = tls;
+        }
         fs::create_dir_all(&dir)?;
-        self.write(&format!("dpus/{}.toml", dpu.name), &text)
+        self.write(&format!("dpus/{}.toml", dpu.name), &toml::to_string(&config)?)
+    }
+
+    /// The certificate and key of a part of the site, as configurations name them.
+    fn identity(&self, name: &str) -> serde_json::Value {
+        json!({ "cert": self.path(&format!("{name}.pem")), "key": self.path(&format!("{name}.key")) })
     }
 }
 

@@ -1,6 +1,7 @@
 //! A whole site on this machine: the real controller and agents as processes, simulated DPUs and hosts around them.
 
 mod binaries;
+mod certificates;
 mod layout;
 mod operate;
 mod process;

@@ -3,9 +3,9 @@ use std::{collections::BTreeMap, fs, thread, time::Duration};
 use anyhow::{Context as _, Result, ensure};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
-use tonic::transport::Channel;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Identity};
 
-use super::{Binaries, DpuPlan, HostPlan, Process, SitePlan, layout::SiteDir, until};
+use super::{Binaries, DpuPlan, HostPlan, Process, SitePlan, certificates, layout::SiteDir, until};
 use crate::{DpuDir, host::controller_address};
 
 /// Seconds that a program has to come up.
@@ -53,6 +53,9 @@ impl Site {
         fs::create_dir_all(dir.logs())?;
         fs::create_dir_all(dir.path("dpus"))?;
         fs::create_dir_all(dir.path("bmc"))?;
+        if plan.tls {
+            certificates::write(&dir, &plan)?;
+        }
         let process = |name: &str, program: &str| Process::new(name, binaries.path(program), &dir.logs());
         let config = |name: &str| ["--config".into(), dir.path(name).into_os_string()];
         Ok(Self {
@@ -115,12 +118,20 @@ impl Site {
     /// URL of the controller.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("{}://{}", if self.plan.tls { "https" } else { "http" }, self.address)
     }
 
     /// A connection to the controller that is made when it is used.
     pub(super) fn channel(&self) -> Result<Channel> {
-        Ok(Channel::from_shared(self.url())?.connect_lazy())
+        let endpoint = Channel::from_shared(self.url())?;
+        if !self.plan.tls {
+            return Ok(endpoint.connect_lazy());
+        }
+        let read = |name: &str| fs::read(self.dir.path(name)).with_context(|| format!("read {name}"));
+        let tls = ClientTlsConfig::new()
+            .ca_certificate(Certificate::from_pem(read("ca.pem")?))
+            .identity(Identity::from_pem(read("operator.pem")?, read("operator.key")?));
+        Ok(endpoint.tls_config(tls)?.connect_lazy())
     }
 
     /// A host of the plan, from 0.

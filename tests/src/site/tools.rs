@@ -15,11 +15,24 @@ impl Site {
     /// # Errors
     /// If it cannot be run.
     pub fn sitectl(&self, line: &str) -> Result<(bool, String)> {
-        let output = Command::new(self.programs().join("sitectl"))
-            .args(line.split(' '))
-            .env("SITECTL_CONTROLLER", self.url())
-            .output()
-            .context("run sitectl")?;
+        self.sitectl_as(line, "operator")
+    }
+
+    /// The same with the certificate of a part of the site, on a site that has certificates.
+    ///
+    /// # Errors
+    /// If it cannot be run.
+    pub fn sitectl_as(&self, line: &str, who: &str) -> Result<(bool, String)> {
+        let mut command = Command::new(self.programs().join("sitectl"));
+        command.args(line.split(' ')).env("SITECTL_CONTROLLER", self.url());
+        if self.plan.tls {
+            let file = |name: &str| self.directory().join(name);
+            command
+                .env("SITECTL_CA", file("ca.pem"))
+                .env("SITECTL_CERT", file(&format!("{who}.pem")))
+                .env("SITECTL_KEY", file(&format!("{who}.key")));
+        }
+        let output = command.output().context("run sitectl")?;
         let text = String::from_utf8(output.stdout)? + &String::from_utf8(output.stderr)?;
         Ok((output.status.success(), text))
     }
