@@ -195,12 +195,13 @@ fn compile(engine: &Engine, sources: &BTreeMap<Arc<str>, Arc<str>>, faults: &mut
                 asts.push((file.clone(), ast));
             }
             Err(ParseError(kind, position)) => {
+                let message = kind.to_string();
                 let hint = match kind.as_ref() {
-                    ParseErrorType::Reserved(_) => "rules do without it",
+                    _ if message.contains("reserved keyword") => "rules do without it",
                     ParseErrorType::VariableUndefined(_) => "a guard sees nothing but its parameters",
                     _ => "look for a bracket, comma, semicolon or quote that is missing here or before",
                 };
-                faults.hint("syntax", &place(file, position), kind.to_string(), hint);
+                faults.hint("syntax", &place(file, position), message, hint);
             }
         }
     }

@@ -46,3 +46,55 @@ fn it_is_laid_out_and_no_file_is_too_long_to_read() {
         assert!(formatted == **text, "{file} is laid out otherwise, first in {differs:?}");
     }
 }
+
+/// What the arms of a state ask for, in order: top states of moves, gates, and `wait` or `fail`, each once.
+fn asks(state: &str) -> Vec<String> {
+    let graph = rules().graph();
+    let state = graph.states.iter().find(|one| one.path == state).unwrap();
+    let mut asked: Vec<String> = Vec::new();
+    for arm in &state.arms {
+        let top = arm.to.as_ref().map(|to| to.split('/').next().unwrap_or(to).to_owned());
+        let one = top.or_else(|| arm.gate.clone()).unwrap_or_else(|| arm.verb.to_owned());
+        if !asked.contains(&one) {
+            asked.push(one);
+        }
+    }
+    asked
+}
+
+#[test]
+fn requests_to_a_host_at_rest_are_taken_in_their_order() {
+    let order = [
+        "wait",
+        "Maintenance",
+        "Decommissioning",
+        "PreAssignedMeasuring",
+        "Assigned",
+        "BootConfiguring",
+        "BomValidating",
+        "HostReprovision",
+        "Validation",
+        "DPUReprovision",
+        "Measuring",
+        "HostInit",
+        "RotatingBmc",
+        "RotatingHostUefi",
+        "RotatingDpuUefi",
+        "RotatingNicLockdown",
+    ];
+    assert_eq!(asks("Ready"), order);
+}
+
+#[test]
+fn network_gates_are_passed_in_their_order() {
+    let (synced, of_instance) = ("managed_host_config_synced", "instance_config_synced");
+    let (health, uplink) = ("no_blocking_health", "primary_p0_ready");
+    assert_eq!(
+        asks("Assigned/WaitingForNetworkConfig"),
+        ["Assigned", synced, "other_nics_synced", of_instance, health, uplink, "fabrics_synced"]
+    );
+    assert_eq!(asks("Assigned/WaitingForRebootToReady"), ["Assigned", health, uplink]);
+    for update in ["WaitingForConfigSynced", "ReleaseOldResources"] {
+        assert_eq!(asks(&format!("Assigned/NetworkConfigUpdate/{update}")), ["Assigned", synced, of_instance, health]);
+    }
+}

@@ -52,7 +52,12 @@ impl Script {
         match self.call(env, of_dpu) {
             Ok(answer) => answer.as_bool().err().map(|kind| format!("the answer is {kind}, not true or false")),
             Err(error) => match kind(&error) {
-                GuardError::Script => Some(error.unwrap_inner().to_string()),
+                GuardError::Script => Some(match error.unwrap_inner() {
+                    EvalAltResult::ErrorTooManyOperations(_) => {
+                        format!("it takes more than {} steps", limits::GUARD_OPERATIONS)
+                    }
+                    inner => inner.to_string(),
+                }),
                 plain => Some(plain.to_string()),
             },
         }

@@ -1,6 +1,6 @@
 //! `sitectl rules graph`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use layout::{
     backends::svg::SVGWriter,
@@ -21,7 +21,7 @@ pub(crate) struct Graph {
     /// Only this top state, e.g. Assigned, and where it leads to
     #[arg(long)]
     top: Option<String>,
-    /// How to draw it; --output json gives states, limits and every arm's target, guards and actions
+    /// How to draw it; SVG shows the top states alone unless one is chosen; --output json gives states, limits and every arm's target, guards and actions
     #[arg(long, value_enum, default_value = "mermaid")]
     draw: Drawing,
     /// Puts the number of hosts beside each state; asks the controller
@@ -49,7 +49,7 @@ impl Graph {
         let count = |path: &str| self.live.then(|| counts.get(path).copied().unwrap_or_default());
         format.answer(&states, |states| match self.draw {
             Drawing::Mermaid => states.mermaid(count).trim_end().to_owned(),
-            Drawing::Svg => svg(states, count),
+            Drawing::Svg => svg(states, self.top.is_none(), count),
         })
     }
 }
@@ -65,32 +65,58 @@ async fn live(controller: &ControllerArgs) -> Result<BTreeMap<String, u64>, Fail
     Ok(counts)
 }
 
-fn svg(states: &States, count: impl Fn(&str) -> Option<u64>) -> String {
+/// One top state with all its states, or, of all, the top states alone: nobody could follow the lines between hundreds
+/// of states, and to lay them out takes minutes.
+fn svg(states: &States, whole: bool, count: impl Fn(&str) -> Option<u64>) -> String {
+    let name = |path: &'_ str| match path.split_once('/') {
+        Some((top, _)) if whole => top.to_owned(),
+        _ => path.to_owned(),
+    };
+    let edges = || states.edges().map(|(from, to, _)| (name(from), name(to)));
+    let mut hosts: BTreeMap<String, Option<u64>> = edges().map(|(_, to)| (to, None)).collect();
+    for state in &states.states {
+        let own = hosts.entry(name(&state.path)).or_default();
+        *own = count(&state.path).map(|count| count + own.unwrap_or_default());
+    }
     let mut graph = VisualGraph::new(Orientation::TopToBottom);
     let mut nodes = BTreeMap::new();
-    let targets = states.edges().map(|(_, to, _)| to);
-    for path in states.states.iter().map(|state| state.path.as_str()).chain(targets) {
-        nodes.entry(path).or_insert_with(|| {
-            let count = count(path).map(|count| format!(" ({count})")).unwrap_or_default();
-            let text = format!("{path}{count}");
-            let size = Point::new(text.chars().count() as f64 * 9.0 + 20.0, 40.0);
-            let shape = ShapeKind::new_box(&text);
-            graph.add_node(Element::create(shape, StyleAttr::simple(), Orientation::TopToBottom, size))
-        });
+    for (name, hosts) in hosts {
+        let text = hosts.map_or_else(|| name.clone(), |hosts| format!("{name} ({hosts})"));
+        let size = Point::new(text.chars().count() as f64 * 9.0 + 20.0, 40.0);
+        let shape = ShapeKind::new_box(&text);
+        let node = graph.add_node(Element::create(shape, StyleAttr::simple(), Orientation::TopToBottom, size));
+        nodes.insert(name, node);
     }
-    let mut drawn = Vec::new();
-    for (from, to, _) in states.edges() {
-        if drawn.contains(&(from, to)) || from == to {
-            continue;
-        }
-        drawn.push((from, to));
+    let drawn: BTreeSet<(String, String)> = edges().filter(|(from, to)| from != to).collect();
+    for (from, to) in &drawn {
         if let (Some(from), Some(to)) = (nodes.get(from), nodes.get(to)) {
             graph.add_edge(Arrow::simple(""), *from, *to);
         }
     }
     let mut writer = SVGWriter::new();
-    // To make edges of a large graph shorter takes minutes.
-    let large = nodes.len() > 60;
-    graph.do_it(false, large, false, &mut writer);
+    graph.do_it(false, false, false, &mut writer);
     writer.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACK: &str = r#"
+        initial("Top/A");
+        state("Top/A").no_sla().go("Top/B").when(|h| h.instance.present).wait("a");
+        state("Top/B").no_sla().go("End").when(|h| h.requests.reset).wait("b");
+        state("End").terminal().no_sla().wait("end");
+    "#;
+
+    #[test]
+    fn a_drawing_of_all_shows_top_states_and_one_of_a_top_state_all_in_it() {
+        let files = [("a.rhai".to_owned(), PACK.to_owned())];
+        let graph = rules::load_files(files, &rules::LoadOptions::default()).unwrap().graph();
+        let count = |path: &str| Some(if path == "End" { 0 } else { 2 });
+        let whole = svg(&graph, true, count);
+        assert!(whole.contains("Top (4)") && whole.contains("End (0)") && !whole.contains("Top/A"), "{whole}");
+        let top = svg(&graph.top("Top"), false, count);
+        assert!(top.contains("Top/A (2)") && top.contains("Top/B (2)") && top.contains("End"), "{top}");
+    }
 }
