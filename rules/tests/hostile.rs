@@ -184,3 +184,29 @@ fn a_state_that_the_rules_lack_is_an_error_of_that_host() {
     assert_eq!(fault.kind, FaultKind::UnknownState);
     assert!(fault.reason.contains("`Gone`"));
 }
+
+#[test]
+fn sorting_by_no_order_ends_with_all_there() {
+    let guard = "|h| { let list = [3, 1, 2]; list.sort(|a, b| 1); list.len() == 3 && 2 in list }";
+    let rules = load(&format!("state(\"A\").sla(1).go(\"B\").when({guard}).wait(\"x\");")).unwrap();
+    let mut host = Snapshot::default();
+    host.state.path = "A".into();
+    assert!(matches!(rules.decide(&host).decision, Decision::Go(_)));
+}
+
+#[test]
+fn asking_an_interpreted_guard_does_not_run_its_file_again() {
+    // What the file itself calls is known while it is loaded only: run again, it would fail.
+    let rules = load(
+        "for n in 0..3 { limit(`limit_${n}`, n); }
+        state(\"A\").sla(1).go(\"B\").when(|h| { let n = limit(\"limit_2\"); h.host.associated_dpus > n }).wait(\"x\");",
+    )
+    .unwrap();
+    assert_eq!(rules.interpreted_guards().count(), 1);
+    let mut host = Snapshot::default();
+    host.state.path = "A".into();
+    for (dpus, moves) in [(2, false), (3, true), (1, false)] {
+        host.host.associated_dpus = dpus;
+        assert_eq!(matches!(rules.decide(&host).decision, Decision::Go(_)), moves, "{dpus}");
+    }
+}
