@@ -85,8 +85,16 @@ fn contains_in_order(found: &[String], wanted: &[String]) -> bool {
     wanted.iter().all(|wanted| found.any(|found| found == wanted))
 }
 
+/// What walks have come by.
+#[derive(Default)]
+struct Seen {
+    states: BTreeSet<String>,
+    /// Causes of failure on record.
+    causes: BTreeSet<String>,
+}
+
 /// Walks it; what went wrong. States and the host's outcome are left in the world.
-fn walk(rules: &RuleSet, walk: &Walk, visited: &mut BTreeSet<String>) -> Result<(), String> {
+fn walk(rules: &RuleSet, walk: &Walk, seen: &mut Seen) -> Result<(), String> {
     let mut world = World::new(rules, walk.dpus, &walk.start);
     world.set(&walk.facts)?;
     for (number, step) in walk.steps.iter().enumerate() {
@@ -98,8 +106,9 @@ fn walk(rules: &RuleSet, walk: &Walk, visited: &mut BTreeSet<String>) -> Result<
                 world.agents_report(report);
             }
             world.settle()?;
+            seen.causes.insert(world.cause().to_owned());
         }
-        visited.extend(world.passed.iter().cloned());
+        seen.states.extend(world.passed.iter().cloned());
         check(&mut world, step).map_err(|error| format!("step {}: {error}\n{}", number + 1, world.story()))?;
     }
     Ok(())
@@ -132,14 +141,14 @@ fn check(world: &mut World<'_>, step: &Step) -> Result<(), String> {
 }
 
 #[test]
-fn every_walk_ends_where_it_should_and_together_they_pass_through_every_state() {
+fn every_walk_ends_where_it_should_and_together_they_pass_through_every_state_and_cause_of_failure() {
     let rules = rules();
     let walks = walks();
     assert!(walks.len() >= 50, "only {} walks were read", walks.len());
-    let mut visited = BTreeSet::new();
+    let mut seen = Seen::default();
     let mut failures = Vec::new();
     for (file, one) in &walks {
-        if let Err(error) = walk(&rules, one, &mut visited) {
+        if let Err(error) = walk(&rules, one, &mut seen) {
             failures.push(format!("{file}: {}: {error}", one.name));
         }
     }
@@ -147,8 +156,13 @@ fn every_walk_ends_where_it_should_and_together_they_pass_through_every_state() 
 
     let graph = rules.graph();
     let unseen: Vec<&str> =
-        graph.states.iter().map(|state| state.path.as_str()).filter(|path| !visited.contains(*path)).collect();
+        graph.states.iter().map(|state| state.path.as_str()).filter(|path| !seen.states.contains(*path)).collect();
     assert!(unseen.is_empty(), "no walk passes through {unseen:#?}");
+
+    let declared = &rules.sources()["memory.rhai"];
+    let causes = declared.split("failure_cause(\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+    let unseen: Vec<&str> = causes.filter(|cause| *cause != "NoError" && !seen.causes.contains(*cause)).collect();
+    assert!(unseen.is_empty(), "no walk comes to a host that failed with {unseen:#?}");
 }
 
 #[test]

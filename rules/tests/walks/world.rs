@@ -65,6 +65,11 @@ impl<'r> World<'r> {
         self.host.state.path.as_str()
     }
 
+    /// Cause of the failure on record.
+    pub(crate) fn cause(&self) -> &str {
+        &self.host.failure.cause
+    }
+
     pub(crate) fn pass(&mut self, seconds: u64) {
         self.host.now += seconds * SECOND;
     }
