@@ -77,6 +77,16 @@ pub struct ExpectedDpu {
     pub notes: Option<BTreeMap<String, String>>,
 }
 
+impl Expectation {
+    fn describe(&self) -> String {
+        let said = |what: &str, text: &Option<String>| text.as_ref().map(|text| format!("{what} \"{text}\""));
+        said("go", &self.go)
+            .or_else(|| said("wait", &self.wait))
+            .or_else(|| said("error", &self.error))
+            .unwrap_or_else(|| "delete".to_owned())
+    }
+}
+
 pub(super) fn compare(
     expected: &Expectation,
     decision: &Decision,
@@ -105,7 +115,7 @@ pub(super) fn compare(
         }
         Decision::Error(fault) if expected.error.as_ref().is_some_and(|text| fault.reason.contains(text)) => (&[], &[]),
         Decision::Delete(delete) if expected.delete => (&delete.actions, &[]),
-        _ => return Err(found()),
+        _ => return Err(format!("expected {}, but {}", expected.describe(), found())),
     };
     let gate = match decision {
         Decision::Wait(wait) => wait.gate.as_deref(),

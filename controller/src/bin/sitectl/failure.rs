@@ -10,6 +10,9 @@ pub(crate) enum Failure {
     /// The controller understood and said no, or a check did not hold.
     #[error("{0}")]
     Refused(String),
+    /// A check did not hold. The text is its result, for whoever reads results.
+    #[error("{0}")]
+    Found(String),
     /// The command line cannot mean anything.
     #[error("{0}")]
     Usage(String),
@@ -25,7 +28,7 @@ impl Failure {
     /// 1 refused or failed, 2 usage, 3 not found, 4 controller unreachable.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Self::Refused(_) => 1,
+            Self::Refused(_) | Self::Found(_) => 1,
             Self::Usage(_) => 2,
             Self::NotFound(_) => 3,
             Self::Unreachable { .. } => 4,

@@ -75,6 +75,10 @@ async fn main() -> ExitCode {
     let cli = Cli::parse();
     match run(cli).await {
         Ok(text) => print(&text),
+        Err(failure @ Failure::Found(_)) => {
+            print(&failure.to_string());
+            failure.exit_code()
+        }
         Err(failure) => {
             let _ = writeln!(io::stderr(), "sitectl: {failure}");
             failure.exit_code()

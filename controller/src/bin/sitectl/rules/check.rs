@@ -44,7 +44,7 @@ impl Test {
         if result.passed() && (result.untested.is_empty() || !self.covered) {
             return Ok(text);
         }
-        Err(Failure::Refused(text))
+        Err(Failure::Found(text))
     }
 }
 

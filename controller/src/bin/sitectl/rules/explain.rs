@@ -10,7 +10,7 @@ use std::{
 
 use rules::{Snapshot, StatePath};
 
-use super::Pack;
+use super::{Pack, no_state};
 use crate::{explain, failure::Failure, host::pair, output::Format};
 
 #[derive(clap::Args)]
@@ -26,6 +26,8 @@ pub(crate) struct Explain {
 pub(crate) struct Example {
     /// State of the host
     state: String,
+    #[command(flatten)]
+    pack: Pack,
     /// How many DPUs it has
     #[arg(long, default_value_t = 2)]
     dpus: usize,
@@ -43,8 +45,7 @@ impl Explain {
         let snapshot: Snapshot =
             serde_yaml::from_str(&text).map_err(|error| Failure::Refused(format!("{path} is no snapshot: {error}")))?;
         if !rules.has_state(&snapshot.state.path) {
-            let state = &snapshot.state.path;
-            return Err(Failure::NotFound(format!("the rules in {} have no state `{state}`", self.pack.dir.display())));
+            return Err(no_state(&rules, &self.pack.dir, snapshot.state.path.as_str()));
         }
         let told = controller::told(rules.explain(&snapshot), &snapshot, rules.hash());
         let now = SystemTime::UNIX_EPOCH + Duration::from_micros(snapshot.now);
@@ -54,11 +55,19 @@ impl Explain {
 
 impl Example {
     pub(super) fn run(&self, format: Format) -> Result<String, Failure> {
+        let path = StatePath::from(self.state.as_str());
+        // Without the rules at hand any name is taken.
+        if self.pack.dir.is_dir() {
+            let rules = self.pack.load()?;
+            if !rules.has_state(&path) {
+                return Err(no_state(&rules, &self.pack.dir, &self.state));
+            }
+        }
         let value = |text: &str| serde_yaml::from_str(text).unwrap_or_else(|_| serde_yaml::Value::from(text));
         let facts: BTreeMap<_, _> = self.facts.iter().map(|(name, text)| (name.clone(), value(text))).collect();
         let dpus = self.dpus.min(16);
         let mut snapshot = Snapshot::from_facts(&facts, dpus).map_err(Failure::Usage)?;
-        snapshot.state.path = StatePath::from(self.state.as_str());
+        snapshot.state.path = path;
         match format {
             Format::Json => format.answer(&snapshot, |_| String::new()),
             Format::Table => serde_yaml::to_string(&snapshot)

@@ -11,7 +11,7 @@ use layout::{
 use proto::site::ListHostsRequest;
 use rules::Graph as States;
 
-use super::Pack;
+use super::{Pack, no_state};
 use crate::{connect::ControllerArgs, failure::Failure, output::Format};
 
 #[derive(clap::Args)]
@@ -37,13 +37,14 @@ enum Drawing {
 
 impl Graph {
     pub(super) async fn run(self, controller: &ControllerArgs, format: Format) -> Result<String, Failure> {
-        let whole = self.pack.load()?.graph();
+        let rules = self.pack.load()?;
+        let whole = rules.graph();
         let states = match &self.top {
             Some(top) => whole.top(top),
             None => whole,
         };
         if states.states.is_empty() {
-            return Err(Failure::NotFound(format!("the rules have no state in `{}`", self.top.unwrap_or_default())));
+            return Err(no_state(&rules, &self.pack.dir, &self.top.unwrap_or_default()));
         }
         let counts = if self.live { live(controller).await? } else { BTreeMap::new() };
         let count = |path: &str| self.live.then(|| counts.get(path).copied().unwrap_or_default());

@@ -8,7 +8,7 @@ mod fmt;
 mod graph;
 mod in_force;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rules::{RuleSet, fact_dictionary};
 use serde::Serialize;
@@ -69,6 +69,17 @@ impl Pack {
             Failure::Refused(format!("{} has {count} {noun}\n\n{faults}", self.dir.display()))
         })
     }
+}
+
+/// No state of this name, with the nearest that the rules have.
+fn no_state(rules: &RuleSet, dir: &Path, state: &str) -> Failure {
+    let known = rules.states().map(|known| known.as_str()).chain(rules.states().map(|known| known.top()));
+    let near = known.map(|known| (strsim::damerau_levenshtein(state, known), known)).min();
+    let hint = match near {
+        Some((distance, near)) if distance <= 2.max(near.len() / 3) => format!(", did you mean `{near}`?"),
+        _ => String::new(),
+    };
+    Failure::NotFound(format!("the rules in {} have no state `{state}`{hint}", dir.display()))
 }
 
 pub(crate) async fn run(verb: Verb, controller: &ControllerArgs, format: Format) -> Result<String, Failure> {
