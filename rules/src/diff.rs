@@ -61,6 +61,7 @@ pub fn diff(old: &RuleSet, new: &RuleSet) -> Vec<Change> {
     compare(&mut changes, "gate", &gates(old), &gates(new));
     compare(&mut changes, "what tenants see as", &tenant_views(old), &tenant_views(new));
     compare(&mut changes, "what alerts prevent:", &prevented(old), &prevented(new));
+    compare(&mut changes, "no_sla_while", &without_limit(old), &without_limit(new));
     compare(&mut changes, "report", &reports(old), &reports(new));
     compare(&mut changes, "counter", &kept(&old.counters), &kept(&new.counters));
     compare(&mut changes, "note", &kept(&old.notes), &kept(&new.notes));
@@ -126,6 +127,12 @@ fn reports(rules: &RuleSet) -> BTreeMap<String, Lines> {
         (report.name.clone(), lines.collect())
     });
     reports.collect()
+}
+
+/// When time limits do not count.
+fn without_limit(rules: &RuleSet) -> BTreeMap<String, Lines> {
+    let guard = rules.no_sla_while.iter();
+    guard.map(|guard| ("time limits".to_owned(), vec![format!("do not count when {}", guard.text)])).collect()
 }
 
 fn kept(kept: &[Kept]) -> BTreeMap<String, Lines> {

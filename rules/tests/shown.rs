@@ -12,6 +12,7 @@ action("report", #{ source: "text", urgent: "bool" });
 failure_cause("Broken");
 counter("tries").kept_in("A");
 report("health").with("host_merge").except("noise*");
+no_sla_while(|h| h.host.never_locked);
 gate("open", |h| broken(h) && h.instance.present).waits("Waiting for it");
 
 state("A").sla(|h| if h.host.never_locked { 1 } else { timeout("pause") })
@@ -96,6 +97,7 @@ fn nothing_that_can_change_a_decision_changes_in_silence() {
         ("limit(\"tries\", 3)", "limit(\"tries\", 4)", "limit tries: no longer 3; now 4"),
         ("state(\"B\").sla(1)", "state(\"B\").sla(2)", "time limit 2 s"),
         ("initial(\"A\")", "initial(\"B\")", "initial state: B instead of A"),
+        ("|h| h.host.never_locked)", "|h| h.host.paired)", "now do not count when |h| h.host.paired"),
     ] {
         let changes = changes(&[(old, new)]).join("; ");
         assert!(changes.contains(said), "{old} -> {new}: {changes}");
