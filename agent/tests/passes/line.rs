@@ -218,11 +218,14 @@ async fn hbn_that_comes_back_empty_is_configured_again() {
 
 #[tokio::test(flavor = "current_thread")]
 async fn templates_at_fault_keep_what_runs_and_never_keep_a_host_from_being_cut_off() {
-    for (case, file, text, fault) in [
-        ("one that does not parse", "base.nv.j2", "{% if %}", "base.nv.j2, line 1"),
-        ("a name that is not there", "isolated.nv.j2", "evpn enable = {{ evpm }}\n", "isolated.nv.j2, line 1"),
-        ("a key that NVUE does not know", "isolated.nv.j2", "evpn enabled = on\n", "isolated.nv.j2"),
+    let own = "nvue/isolated.nv.j2";
+    for (case, file, text, line) in [
+        ("one that does not parse", "nvue/base.nv.j2", "{% if %}", ", line 1"),
+        ("one of the DHCP server", "dhcp/kea-dhcp4.json.j2", "{{ networkz }}", ", line 1"),
+        ("a name that is not there", own, "evpn enable = {{ evpm }}\n", ", line 1"),
+        ("a key that NVUE does not know", own, "evpn enabled = on\n", " renders to has faults"),
     ] {
+        let fault = format!("{file}{line}");
         let (controller, uri) = Controller::start().await;
         controller.says(admin(1, 11));
         let dpu = Dpu::new(&uri);
@@ -235,8 +238,10 @@ async fn templates_at_fault_keep_what_runs_and_never_keep_a_host_from_being_cut_
         dpu.agent().pass().await;
         assert_eq!(dpu.read("applied").unwrap(), runs, "{case}");
 
-        std::fs::create_dir_all(dpu.path().join("templates/nvue")).unwrap();
-        dpu.write(&format!("templates/nvue/{file}"), text);
+        for directory in ["templates/nvue", "templates/dhcp"] {
+            std::fs::create_dir_all(dpu.path().join(directory)).unwrap();
+        }
+        dpu.write(&format!("templates/{file}"), text);
         let with_templates = || dpu.agent_with(|it| it.templates.dir = Some(dpu.path().join("templates")));
         let mut agent = with_templates();
         agent.pass().await;
@@ -247,13 +252,13 @@ async fn templates_at_fault_keep_what_runs_and_never_keep_a_host_from_being_cut_
             assert_eq!(dpu.read("applied").unwrap(), isolated, "{case}");
             assert_eq!(dpu.read("served"), None, "{case}");
             let error = agent::StatusFile::read(&dpu.path().join("state")).unwrap().error;
-            assert!(error.as_ref().is_some_and(|error| error.contains(fault)), "{case}: {error:?}");
+            assert!(error.as_ref().is_some_and(|error| error.contains(&fault)), "{case}: {error:?}");
         }
         // The site that knows the DPU again hears of the fault, if it still matters.
         controller.says(admin(1, 11));
         agent.pass().await;
-        let (told, broken) = (controller.told(), file == "base.nv.j2");
-        assert_eq!(told.network_config_error.is_some_and(|error| error.contains(fault)), broken, "{case}");
+        let (told, broken) = (controller.told(), !file.contains("isolated"));
+        assert_eq!(told.network_config_error.is_some_and(|error| error.contains(&fault)), broken, "{case}");
         assert_eq!(told.network_config_version.as_deref(), Some("V1-T1").filter(|_| !broken), "{case}");
         std::fs::remove_dir_all(dpu.path().join("templates")).unwrap();
     }
