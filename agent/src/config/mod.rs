@@ -111,6 +111,10 @@ impl Settings {
         if self.hbn.nv.is_empty() {
             return fault("`hbn.nv` must name a command, for example [\"nv\"]");
         }
+        // dhcpd ends with an error where it has no network to serve, and that would pass for a server that cannot be stopped.
+        if self.dhcp.server == DhcpServer::Dhcpd && !self.dhcp.reload.is_empty() && self.dhcp.stop.is_empty() {
+            return fault("`dhcp.stop` must say how dhcpd is stopped, beside `dhcp.reload`");
+        }
         if self.hbn.uplinks.is_empty() {
             return fault("`hbn.uplinks` must name at least one uplink");
         }
@@ -216,6 +220,7 @@ mod tests {
             (&format!("{LEAST}[period]\nloop_secs = -1"), "0 to 86400"),
             (&format!("{LEAST}[period]\nisolate_after = 0"), "isolate_after"),
             (&format!("{LEAST}[dhcp]\nserver = \"dnsmasq\""), "dnsmasq"),
+            (&format!("{LEAST}[dhcp]\nserver = \"dhcpd\"\nreload = [\"true\"]"), "dhcp.stop"),
             (&format!("{LEAST}[hbn]\nhost_mac = \"02:00\""), "no MAC address"),
             (&format!("{LEAST}[tls]\ncert = \"a\""), "tls.key"),
             (&LEAST.replace("http://", "ftp://"), "http://"),
