@@ -334,11 +334,16 @@ async fn a_tenant_that_waits_for_a_call_home_is_ready_after_it(database: &Databa
     let mut request = allocation(1, vec![interface(&vpc.prefixes[0])]);
     request.config.as_mut().unwrap().os =
         Some(forge::InstanceOperatingSystemConfig { phone_home_enabled: true, ..Default::default() });
-    let id = site.allocate(request).await.unwrap().id.unwrap();
-    site.put_in_state(&host(1), "Assigned/Ready").await;
-    site.use_admin_network(&host(1), false).await;
-    site.acknowledge_all(1).await;
-    let state = async || site.instance(&id).await.status.unwrap().tenant.unwrap().state();
+    let rented = async || {
+        let id = site.allocate(request.clone()).await.unwrap().id.unwrap();
+        site.put_in_state(&host(1), "Assigned/Ready").await;
+        site.use_admin_network(&host(1), false).await;
+        site.acknowledge_all(1).await;
+        id
+    };
+    let state_of = async |id: &common::InstanceId| site.instance(id).await.status.unwrap().tenant.unwrap().state();
+    let id = rented().await;
+    let state = async || state_of(&id).await;
     assert_eq!(state().await, TenantState::Provisioning);
     let call = forge::InstancePhoneHomeLastContactRequest { instance_id: Some(id.clone()) };
     let answer = site.forge.update_instance_phone_home_last_contact(Request::new(call)).await.unwrap().into_inner();
@@ -349,4 +354,14 @@ async fn a_tenant_that_waits_for_a_call_home_is_ready_after_it(database: &Databa
     };
     let refusal = site.forge.update_instance_phone_home_last_contact(Request::new(stranger)).await.unwrap_err();
     assert_eq!(refusal.code(), Code::NotFound);
+
+    // What the former tenant's system did says nothing about the next one's.
+    let mut tx = site.store.write().await.unwrap();
+    tx.release_instance(id.value.parse().unwrap()).await.unwrap();
+    tx.commit().await.unwrap();
+    site.put_in_state(&host(1), "Ready").await;
+    site.use_admin_network(&host(1), true).await;
+    site.acknowledge_all(1).await;
+    let next = rented().await;
+    assert_eq!(state_of(&next).await, TenantState::Provisioning);
 }

@@ -22,7 +22,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::{connect::ControllerArgs, failure::Failure, output::Format};
 
-/// Operates a site: its hosts, DPUs, instances, VPCs, health reports and rules.
+/// Operates a site: its hosts, DPUs, instances, VPCs, security groups, health reports and rules.
 ///
 /// Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no such thing, 4 controller unreachable.
 #[derive(Parser)]
