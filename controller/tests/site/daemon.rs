@@ -3,7 +3,10 @@
 use std::{fs, path::Path, time::Duration};
 
 use controller::{Config, ServeError, serve};
-use proto::forge::{self, forge_client::ForgeClient};
+use proto::{
+    forge::{self, forge_client::ForgeClient},
+    site::{ListRulePacksRequest, site_client::SiteClient},
+};
 use tokio::{sync::oneshot, task::JoinHandle};
 use tonic::{
     Code, Request,
@@ -112,6 +115,44 @@ async fn metrics_tell_hosts_calls_and_rules() {
     }
     drop(client);
     daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rules_that_changed_while_it_was_away_are_offered_like_any_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let pack = dir.path().join("rules");
+    fs::create_dir(&pack).unwrap();
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rules/managed_host");
+    for entry in fs::read_dir(shipped).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
+        fs::copy(&entry, pack.join(entry.file_name().unwrap())).unwrap();
+    }
+    let packs_after_start = async |changed_share: f64| {
+        let config = Config { rules: Some(pack.clone()), rules_changed_share: changed_share, ..config(dir.path(), "") };
+        let daemon = start(dir.path(), config).await;
+        let endpoint = Endpoint::from_shared(format!("http://{}", daemon.address)).unwrap();
+        let mut site = SiteClient::new(endpoint.connect().await.unwrap());
+        let packs = site.list_rule_packs(ListRulePacksRequest {}).await.unwrap().into_inner().packs;
+        drop(site);
+        daemon.stop().await;
+        fs::remove_file(dir.path().join("address")).unwrap();
+        packs
+    };
+    let first = packs_after_start(0.2).await;
+    assert_eq!((first.len(), first[0].last_refusal.as_str()), (1, ""));
+
+    let ready = pack.join("ready.rhai");
+    let text = fs::read_to_string(&ready).unwrap();
+    assert!(text.contains("Nothing is requested"));
+    fs::write(&ready, text.replace("Nothing is requested", "Nobody wants it")).unwrap();
+    let refused = packs_after_start(0.2).await;
+    assert_eq!((refused.len(), refused[0].hash.as_str()), (1, first[0].hash.as_str()));
+    assert!(
+        refused[0].last_refusal.starts_with("1 of 1 hosts would be decided otherwise, more than 20 %"),
+        "{refused:?}"
+    );
+    let taken = packs_after_start(1.0).await;
+    assert_eq!((taken.len(), taken[0].last_refusal.as_str()), (2, ""));
+    assert!(taken[0].in_force && taken[1].hash == first[0].hash, "{taken:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
