@@ -279,6 +279,21 @@ fn answer(rules: &RuleSet, host: &Snapshot) -> String {
     }
 }
 
+#[test]
+fn a_remainder_that_has_no_value_fails_alike() {
+    let guards = ["h.instance.extension_services % h.host.associated_dpus == 0".to_owned()];
+    let packs = [pack(&guards, false).unwrap(), pack(&guards, true).unwrap()];
+    for (number, divisor, told) in [(7, 0, "division by zero"), (i64::MIN, -1, "a number left the range of 64 bits")] {
+        let mut host = Snapshot::default();
+        host.state.path = "S0".into();
+        (host.instance.extension_services, host.host.associated_dpus) = (number, divisor);
+        for rules in &packs {
+            let answer = answer(rules, &host);
+            assert!(answer.ends_with(told), "{number} % {divisor}: {answer}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 

@@ -78,7 +78,10 @@ impl Script {
 
 fn kind(error: &EvalAltResult) -> GuardError {
     match error.unwrap_inner() {
-        EvalAltResult::ErrorArithmetic(text, _) if text.contains("zero") => GuardError::DivisionByZero,
+        // Of remainders rhai says the same whether the divisor is zero or the lowest number is divided by -1.
+        EvalAltResult::ErrorArithmetic(text, _) if text.contains("zero") && !text.ends_with("% -1") => {
+            GuardError::DivisionByZero
+        }
         EvalAltResult::ErrorArithmetic(..) => GuardError::Overflow,
         _ => GuardError::Script,
     }
