@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use rules::{Action, Decision, Delete, Diversion, DpuStep, Go, OnFailure, RuleSet, Snapshot, Wait};
+use rules::{
+    Action, ArmResult, Decision, Delete, Diversion, DpuStep, FailureChange, Go, OnFailure, RuleSet, Snapshot, Wait,
+};
 use tracing::{error, info, warn};
 
 use super::{
@@ -41,7 +43,7 @@ enum Ran {
 impl Evaluation<'_> {
     pub(super) async fn go(&self, decision: &Decision, go: &Go) -> Result<Done, StoreError> {
         match self.run_all(Step::host(Some(&go.to)), &go.actions, &go.dpus).await {
-            Ran::Stands => self.commit(go, self.taken_arm()).await,
+            Ran::Stands => self.commit(go, self.taken_arm(go)).await,
             Ran::Stays(failure) => self.stay_with_failure(&failure).await,
             Ran::Goes { diversions, why } => self.divert(decision, &diversions, why).await,
         }
@@ -223,11 +225,15 @@ impl Evaluation<'_> {
         tx.commit().await
     }
 
-    /// The arm that decided, as people find it in the pack.
-    fn taken_arm(&self) -> String {
+    /// The arm that decided, as people find it in the pack; of a failure also what it was decided on.
+    fn taken_arm(&self, go: &Go) -> String {
         let explained = self.rules.explain(self.snapshot);
-        let taken = explained.arms.into_iter().rev().find(|arm| arm.result == rules::ArmResult::Taken);
-        taken.map(|arm| format!("{}: {}", arm.at, arm.arm)).unwrap_or_default()
+        let Some(taken) = explained.arms.into_iter().rev().find(|arm| arm.result == ArmResult::Taken) else {
+            return String::new();
+        };
+        let FailureChange::Set { cause, .. } = &go.failure else { return format!("{}: {}", taken.at, taken.arm) };
+        let facts = taken.facts.iter().map(|fact| format!("{} = {}", fact.name, fact.value)).collect::<Vec<_>>();
+        format!("{}: {}, {cause}: {}", taken.at, taken.arm, facts.join(", "))
     }
 }
 

@@ -1,12 +1,12 @@
 use proto::{
     common,
-    site::{ApplyRulesRequest, site_server::Site as _},
+    site::{ApplyRulesRequest, HostEvent, HostHistoryRequest, site_server::Site as _},
 };
 use tonic::Request;
 
 use crate::{
     operators::shipped_pack,
-    site::{Report, TestSite, settings},
+    site::{Report, TestSite, host_id, settings},
 };
 
 #[tokio::test]
@@ -196,5 +196,30 @@ async fn a_live_update_keeps_the_old_addresses_until_every_dpu_has_acknowledged(
     site.acknowledge_all(0).await;
     site.until_state(0, "Assigned/Ready").await;
     assert_eq!(site.instance_addresses().await.len(), 1);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn the_history_of_a_failed_host_says_how_often_it_was_tried() {
+    let site = TestSite::start(1, "HostInit/SetBootOrder/SetBootOrder").await;
+    let mut life = site.record(0).await.life;
+    life.counters.insert("bios_config_retries".to_owned(), 3);
+    let mut tx = site.store.write().await.unwrap();
+    tx.store_stay(&host_id(0), &life).await.unwrap();
+    tx.commit().await.unwrap();
+    let lost = HostEvent {
+        host: "host-0".into(),
+        kind: "bmc.bios_setup".into(),
+        arguments: [("value".to_owned(), "no".to_owned())].into(),
+    };
+    site.site.report_host_event(Request::new(lost)).await.unwrap();
+    let running = site.reconcile(settings());
+    site.until_state(0, "Failed").await;
+    let request = HostHistoryRequest { host: "host-0".into(), ..HostHistoryRequest::default() };
+    let history = site.site.get_host_history(Request::new(request)).await.unwrap().into_inner();
+    let why = &history.transitions.iter().find(|transition| transition.to == "Failed").unwrap().reason;
+    let (place, why) = why.split_once(": ").unwrap();
+    assert!(place.starts_with("host_init.rhai:"), "{place}");
+    assert_eq!(why, "go Failed, BiosSetupFailed: bmc.bios_setup = \"no\", counter(bios_config_retries) = 3");
     running.stop().await;
 }
