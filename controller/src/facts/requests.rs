@@ -3,7 +3,7 @@ use crate::store::HostRecord;
 
 /// What can be asked of a host, and what it means. Beside these, the arguments `approved=true` (the tenant agrees) and
 /// `dpus=NAME,NAME` (only these) are understood where they make sense.
-pub(crate) const REQUESTS: [(&str, &str); 13] = [
+pub(crate) const REQUESTS: [(&str, &str); 14] = [
     ("force_delete", "delete the host's records whatever its state"),
     ("decommission", "take the host out of management"),
     ("host_reprovision", "update the host's firmware; `approved=true` if the tenant agrees, `rack=true` from a rack"),
@@ -16,6 +16,7 @@ pub(crate) const REQUESTS: [(&str, &str); 13] = [
     ("bom_validation", "verify the bill of materials"),
     ("maintenance", "carry out `operation=power_on`, `power_off`, `power_cycle` or `bmc_reset`"),
     ("reset", "start the host's life over"),
+    ("retry", "try again what failed"),
     ("boot_configuration", "converge a newly chosen boot interface"),
     ("manual_upgrade_done", "a hands-on firmware update is done"),
     ("custom_ipxe", "boot once into the tenant's iPXE script"),
@@ -58,6 +59,7 @@ pub(super) fn requests(record: &HostRecord) -> rules::Requests {
         maintenance: stands("maintenance"),
         maintenance_operation: serde_json::from_value(operation.into()).unwrap_or_default(),
         reset: stands("reset"),
+        retry: stands("retry"),
         boot_configuration: stands("boot_configuration"),
         manual_upgrade_done: stands("manual_upgrade_done"),
         maintenance_requested_at: asked_at("maintenance"),

@@ -1,8 +1,8 @@
 use proto::{
     common,
-    site::{ApplyRulesRequest, HostEvent, HostHistoryRequest, site_server::Site as _},
+    site::{ApplyRulesRequest, HostEvent, HostHistoryRequest, HostRequest, site_server::Site as _},
 };
-use tonic::Request;
+use tonic::{Code, Request};
 
 use crate::{
     operators::shipped_pack,
@@ -221,5 +221,20 @@ async fn the_history_of_a_failed_host_says_how_often_it_was_tried() {
     let (place, why) = why.split_once(": ").unwrap();
     assert!(place.starts_with("host_init.rhai:"), "{place}");
     assert_eq!(why, "go Failed, BiosSetupFailed: bmc.bios_setup = \"no\", counter(bios_config_retries) = 3");
+
+    // Another try begins the count anew, and is asked for once.
+    site.site.request_host(retry()).await.unwrap();
+    site.until(0, "another try", |record| {
+        record.life.state.as_str() == "HostInit/WaitingForPlatformConfiguration" && record.requests.is_empty()
+    })
+    .await;
+    assert_eq!(site.record(0).await.life.counters["bios_config_retries"], 1);
+    let refused = site.site.request_host(retry()).await.unwrap_err();
+    let said = "host-0 has not failed: it is in state HostInit/WaitingForPlatformConfiguration";
+    assert_eq!((refused.code(), refused.message()), (Code::FailedPrecondition, said));
     running.stop().await;
+}
+
+fn retry() -> Request<HostRequest> {
+    Request::new(HostRequest { host: "host-0".into(), kind: "retry".into(), ..HostRequest::default() })
 }

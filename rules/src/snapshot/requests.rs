@@ -30,6 +30,8 @@ area! {
             maintenance_operation: MaintenanceOperation,
             /// Start the host's life over.
             reset: bool,
+            /// Try again what failed.
+            retry: bool,
             /// Converge a newly chosen boot interface.
             boot_configuration: bool,
             /// A hands-on firmware update is marked as done.

@@ -331,6 +331,7 @@ impl<'r> World<'r> {
             "maintenance" => requests.maintenance = false,
             "manual_upgrade_done" => requests.manual_upgrade_done = false,
             "reset" => requests.reset = false,
+            "retry" => requests.retry = false,
             kind => panic!("the world has no request {kind}"),
         }
     }

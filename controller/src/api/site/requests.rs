@@ -29,6 +29,13 @@ impl SiteService {
         }
         let mut tx = self.store.write().await.map_err(from_store)?;
         let host = tx.find_host(&request.host).await.map_err(from_store)?;
+        if request.kind == "retry" && !request.withdraw {
+            let life = tx.life(&host.id).await.map_err(from_store)?;
+            if life.failure.is_none() {
+                let fault = format!("{} has not failed: it is in state {}", host.name, life.state);
+                return Err(Status::failed_precondition(fault));
+            }
+        }
         if request.withdraw {
             tx.remove_request(&host.id, &request.kind).await.map_err(from_store)?;
         } else {
