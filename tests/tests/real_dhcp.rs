@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use proto::forge::{FlatInterfaceConfig, ManagedHostNetworkConfig, ManagedHostNetworkConfigResponse};
+use proto::forge::{FlatInterfaceConfig, ManagedHostNetworkConfigResponse};
 use tests::{
     Binaries,
     real::{
-        AgentProcess, AgentSetup, DhcpService, HostClient, Lab, Lease, Part, ScriptedController, ServerKind, missing,
-        until,
+        AgentProcess, AgentSetup, DhcpService, HostClient, Lab, Lease, Part, ScriptedController, ServerKind,
+        admin_answer, missing, until,
     },
 };
 
@@ -109,20 +109,9 @@ fn port(function_type: i32, vlan_id: u32, network: &str, length: u8, host: u8) -
 
 fn admin(version: u64) -> ManagedHostNetworkConfigResponse {
     ManagedHostNetworkConfigResponse {
-        asn: 4_259_912_557,
-        managed_host_config: Some(ManagedHostNetworkConfig {
-            loopback_ip: "192.168.96.36".into(),
-            ..ManagedHostNetworkConfig::default()
-        }),
-        managed_host_config_version: format!("V{version}-T1733950583707475"),
-        use_admin_network: true,
-        is_primary_dpu: true,
-        admin_interface: Some(port(PHYSICAL, 14, "192.168.97", 24, 49)),
-        network_virtualization_type: Some(0),
-        vpc_isolation_behavior: 2,
         enable_dhcp: true,
         host_interface_id: Some("3912c59c-8fc0-400d-b05f-7bf62405018f".into()),
-        ..ManagedHostNetworkConfigResponse::default()
+        ..admin_answer(version, port(PHYSICAL, 14, "192.168.97", 24, 49))
     }
 }
 

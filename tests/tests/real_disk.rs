@@ -14,10 +14,10 @@ use std::{
     time::Duration,
 };
 
-use proto::forge::{DpuNetworkStatus, FlatInterfaceConfig, ManagedHostNetworkConfig, ManagedHostNetworkConfigResponse};
+use proto::forge::{DpuNetworkStatus, FlatInterfaceConfig, ManagedHostNetworkConfigResponse};
 use tests::{
     Binaries,
-    real::{AgentProcess, AgentSetup, Lab, Part, ScriptedController, missing},
+    real::{AgentProcess, AgentSetup, Lab, Part, ScriptedController, admin_answer, missing},
 };
 
 const REPORTED: Duration = Duration::from_secs(20);
@@ -75,30 +75,18 @@ impl Drop for SmallDisk {
 }
 
 fn admin(version: u64, vlan_id: u32) -> ManagedHostNetworkConfigResponse {
-    ManagedHostNetworkConfigResponse {
-        asn: 4_259_912_557,
-        managed_host_config: Some(ManagedHostNetworkConfig {
-            loopback_ip: "192.168.96.36".into(),
-            ..ManagedHostNetworkConfig::default()
-        }),
-        managed_host_config_version: format!("V{version}-T1733950583707475"),
-        use_admin_network: true,
-        is_primary_dpu: true,
-        admin_interface: Some(FlatInterfaceConfig {
-            vlan_id,
-            vni: 1_025_014,
-            vpc_vni: 42,
-            gateway: "192.168.97.1/24".into(),
-            ip: "192.168.97.49".into(),
-            interface_prefix: "192.168.97.49/32".into(),
-            prefix: "192.168.97.0/24".into(),
-            is_l2_segment: true,
-            ..FlatInterfaceConfig::default()
-        }),
-        network_virtualization_type: Some(0),
-        vpc_isolation_behavior: 2,
-        ..ManagedHostNetworkConfigResponse::default()
-    }
+    let port = FlatInterfaceConfig {
+        vlan_id,
+        vni: 1_025_014,
+        vpc_vni: 42,
+        gateway: "192.168.97.1/24".into(),
+        ip: "192.168.97.49".into(),
+        interface_prefix: "192.168.97.49/32".into(),
+        prefix: "192.168.97.0/24".into(),
+        is_l2_segment: true,
+        ..FlatInterfaceConfig::default()
+    };
+    admin_answer(version, port)
 }
 
 fn acknowledges(report: Option<&DpuNetworkStatus>, version: &str) -> bool {

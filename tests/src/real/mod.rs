@@ -26,4 +26,4 @@ pub use parts::{Part, missing};
 pub use postgres::{Postgres, SITE_TEST_POSTGRES};
 pub use process::{Process, until};
 pub use redfish::{Emulator, EmulatorSettings};
-pub use scripted::ScriptedController;
+pub use scripted::{ScriptedController, admin_answer};

@@ -7,11 +7,12 @@ use std::{
 use proto::{
     common::MachineId,
     forge::{
-        BuildInfo, DpuNetworkStatus, InsertMachineHealthReportRequest, Instance, InstanceAllocationRequest,
-        InstanceConfigUpdateRequest, InstanceIdList, InstanceList, InstanceReleaseRequest, InstanceReleaseResult,
-        InstanceSearchFilter, InstancesByIdsRequest, ListHealthReportResponse, ManagedHostNetworkConfigRequest,
-        ManagedHostNetworkConfigResponse, ManagedHostNetworkStatusRequest, ManagedHostNetworkStatusResponse,
-        RemoveMachineHealthReportRequest, VersionRequest,
+        BuildInfo, DpuNetworkStatus, FlatInterfaceConfig, InsertMachineHealthReportRequest, Instance,
+        InstanceAllocationRequest, InstanceConfigUpdateRequest, InstanceIdList, InstanceList, InstanceReleaseRequest,
+        InstanceReleaseResult, InstanceSearchFilter, InstancesByIdsRequest, ListHealthReportResponse,
+        ManagedHostNetworkConfig, ManagedHostNetworkConfigRequest, ManagedHostNetworkConfigResponse,
+        ManagedHostNetworkStatusRequest, ManagedHostNetworkStatusResponse, RemoveMachineHealthReportRequest,
+        VersionRequest,
         forge_server::{Forge, ForgeServer},
     },
 };
@@ -36,6 +37,25 @@ struct Script(Arc<Mutex<State>>);
 struct State {
     answer: Option<ManagedHostNetworkConfigResponse>,
     reports: Vec<DpuNetworkStatus>,
+}
+
+/// What a controller answers for the primary DPU of a host on the admin network, with this port.
+#[must_use]
+pub fn admin_answer(version: u64, port: FlatInterfaceConfig) -> ManagedHostNetworkConfigResponse {
+    ManagedHostNetworkConfigResponse {
+        asn: 4_259_912_557,
+        managed_host_config: Some(ManagedHostNetworkConfig {
+            loopback_ip: "192.168.96.36".into(),
+            ..ManagedHostNetworkConfig::default()
+        }),
+        managed_host_config_version: format!("V{version}-T1733950583707475"),
+        use_admin_network: true,
+        is_primary_dpu: true,
+        admin_interface: Some(port),
+        network_virtualization_type: Some(0),
+        vpc_isolation_behavior: 2,
+        ..ManagedHostNetworkConfigResponse::default()
+    }
 }
 
 impl ScriptedController {
