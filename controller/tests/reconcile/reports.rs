@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use controller::{Moment, store::Transition};
-use proto::site::{self, site_server::Site as _};
-use tonic::Request;
+use proto::{
+    ConfigVersion,
+    site::{self, site_server::Site as _},
+};
+use tonic::{Code, Request};
 
 use crate::site::{TestSite, host_id, settings};
 
@@ -34,6 +37,28 @@ async fn a_report_from_before_the_state_counts_for_nothing_and_one_that_comes_tw
     tokio::time::sleep(Duration::from_millis(500)).await;
     let path = site.path(0).await;
     assert_eq!(path.iter().filter(|state| state.starts_with("BomValidating")).count(), 1, "{path:?}");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_report_of_a_run_that_was_given_up_is_refused() {
+    let site = TestSite::start(1, "Ready").await;
+    let running = site.reconcile(settings());
+    let cleaned = |run: ConfigVersion| {
+        let arguments = [("run".to_owned(), run.to_string())].into();
+        Request::new(site::HostEvent { host: "host-0".into(), kind: "cleaned".into(), arguments })
+    };
+    put_in_state(&site, "WaitingForCleanup/HostCleanup").await;
+    let first = site.record(0).await.life.version;
+    put_in_state(&site, "WaitingForCleanup/HostCleanup").await;
+    let second = site.record(0).await.life.version;
+    let refused = site.site.report_host_event(cleaned(first)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    let said =
+        format!("this is not of the run that host-0 is in: it is in WaitingForCleanup/HostCleanup since {second}");
+    assert_eq!(refused.message(), said);
+    site.site.report_host_event(cleaned(second)).await.unwrap();
+    site.until_state(0, "BomValidating/UpdatingInventory").await;
     running.stop().await;
 }
 

@@ -1,4 +1,4 @@
-use std::{collections::HashMap, fs, path::Path, sync::Arc, time::Duration};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
 use proto::site::{HostEvent, HostRef, site_client::SiteClient};
@@ -63,25 +63,27 @@ impl Session {
         let host = timeout(CALL, site.get_host(HostRef { host: self.host.clone() })).await??.into_inner();
         let state = host.summary.unwrap_or_default().state;
         if !self.announced {
-            self.report(&mut site, "rebooted").await?;
+            self.report(&mut site, "rebooted", None).await?;
             self.announced = true;
             if boots_tenant(&state) {
                 return Ok(Next::TenantRuns);
             }
-            self.report(&mut site, "discovered").await?;
+            self.report(&mut site, "discovered", None).await?;
         }
         let work = WORK.iter().find(|(prefix, _)| state.starts_with(prefix)).map(|(_, event)| *event);
         if let Some(event) = work
             && self.worked_in.as_ref() != Some(&host.state_version)
         {
-            self.report(&mut site, event).await?;
+            self.report(&mut site, event, Some(&host.state_version)).await?;
             self.worked_in = Some(host.state_version);
         }
         Ok(Next::Again)
     }
 
-    async fn report(&self, site: &mut SiteClient<Channel>, kind: &str) -> Result<()> {
-        let event = HostEvent { host: self.host.clone(), kind: kind.into(), arguments: HashMap::new() };
+    /// Reports what happened; if it is work, of the run of the state that it was done for.
+    async fn report(&self, site: &mut SiteClient<Channel>, kind: &str, run: Option<&str>) -> Result<()> {
+        let arguments = run.map(|run| ("run".to_owned(), run.to_owned())).into_iter().collect();
+        let event = HostEvent { host: self.host.clone(), kind: kind.into(), arguments };
         timeout(CALL, site.report_host_event(event)).await??;
         println!("{}: reported {kind}", self.host);
         Ok(())

@@ -59,6 +59,15 @@ impl SiteService {
             (found, _) => found?,
         };
         caller.speaks_of(&host.id)?;
+        if let Some(run) = arguments.remove("run") {
+            let life = tx.life(&host.id).await.map_err(from_store)?;
+            if run != life.version.to_string() {
+                let (name, state, version) = (&host.name, &life.state, life.version);
+                tracing::warn!(host = %name, event = event.kind, run, %version, "event of another run ignored");
+                let fault = format!("this is not of the run that {name} is in: it is in {state} since {version}");
+                return Err(Status::failed_precondition(fault));
+            }
+        }
         let machine = match arguments.remove("dpu") {
             Some(name) => {
                 let dpu = tx.find_dpu(&name).await.map_err(from_store)?;
