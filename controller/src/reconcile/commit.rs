@@ -59,7 +59,7 @@ impl Move<'_> {
         // First the compare-and-set: a loser must not even try the rows.
         tx.commit_transition(host, read, &self.transition(now), now).await?;
         // Rules change in a transaction of their own, so they cannot change before this one ends.
-        if self.in_force.current().hash() != self.pack_hash {
+        if self.in_force.superseded(self.pack_hash) {
             return Err(StoreError::Conflict { what: "rules for host", id: host.to_string() }.into());
         }
         change(&mut tx, self.record, &row_changes(actions), now).await?;

@@ -77,18 +77,15 @@ impl Evaluation<'_> {
             }
         }
         let mut tx = self.worker.store.write().await?;
-        if tx.life(&self.record.host.id).await?.version != self.record.life.version || self.superseded() {
+        if tx.life(&self.record.host.id).await?.version != self.record.life.version
+            || self.worker.rules.superseded(self.rules.hash())
+        {
             return Ok(Done::Conflict);
         }
         tx.forget_host(&self.record.host.id).await?;
         tx.commit().await?;
         info!(host = %self.record.host.name, "host deleted");
         Ok(Done::Gone)
-    }
-
-    /// Other rules have been put in force since these decided.
-    fn superseded(&self) -> bool {
-        self.worker.rules.current().hash() != self.rules.hash()
     }
 
     async fn divert(&self, decision: &Decision, diversions: &[Diversion], why: String) -> Result<Done, StoreError> {
@@ -120,7 +117,7 @@ impl Evaluation<'_> {
         let mut failures = Vec::new();
         let of_host = std::iter::once((None, host_step, host));
         let of_dpus = dpus.iter().map(|step| (Some(&step.dpu), Step::dpu(step.to.as_ref()), step.actions.as_slice()));
-        for (dpu, step, actions) in of_host.chain(of_dpus) {
+        'all: for (dpu, step, actions) in of_host.chain(of_dpus) {
             for action in actions {
                 let Err(failure) = self.run(action, &step).await else { continue };
                 match &action.on_failure {
@@ -130,7 +127,7 @@ impl Evaluation<'_> {
                         diversions.push(Diversion { dpu: dpu.cloned(), to: to.clone() });
                         failures.push(format!("{} failed: {failure}", action.name));
                         if dpu.is_none() || !self.rules.is_dpu_state(to) {
-                            return Ran::Goes { diversions, why: failures.join("; ") };
+                            break 'all;
                         }
                         break;
                     }

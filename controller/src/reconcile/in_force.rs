@@ -34,6 +34,11 @@ impl RulesInForce {
         self.current.load_full()
     }
 
+    /// Other rules than those with this hash are in force: what they decided is to be decided again.
+    pub(crate) fn superseded(&self, hash: &str) -> bool {
+        self.current.load().hash() != hash
+    }
+
     /// Puts other rules in force. What was decided by the former ones and is not committed yet is decided again.
     pub(crate) fn swap(&self, rules: Arc<RuleSet>) {
         self.current.store(rules);

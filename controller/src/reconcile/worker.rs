@@ -128,7 +128,7 @@ impl Worker {
             Err(StoreError::Conflict { .. }) => return Ok(Done::Conflict),
             other => other?,
         };
-        if self.rules.current().hash() != rules.hash() {
+        if self.rules.superseded(rules.hash()) {
             return Ok(Done::Conflict);
         }
         tx.commit().await?;

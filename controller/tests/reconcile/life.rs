@@ -94,11 +94,7 @@ async fn release(site: &TestSite, instance: common::InstanceId) {
 async fn rules_that_do_not_wait_for_the_dpus_free_no_address() {
     let site = TestSite::start(1, "Ready").await;
     let running = site.reconcile(settings());
-    let vpc = site.create_vpc().await;
-    let instance = site.create_instance(0, &vpc).await;
-    site.until_state(0, "Assigned/WaitingForNetworkConfig").await;
-    site.acknowledge_all(0).await;
-    site.until_state(0, "Assigned/Ready").await;
+    let (_, instance) = site.instance_in_use().await;
 
     let mut files = shipped_pack();
     // The pack's own tests would not let this through.
@@ -132,12 +128,8 @@ async fn rules_that_do_not_wait_for_the_dpus_free_no_address() {
 async fn addresses_are_free_only_after_every_dpu_has_let_go() {
     let site = TestSite::start(1, "Ready").await;
     let running = site.reconcile(settings());
-    let vpc = site.create_vpc().await;
-    let instance = site.create_instance(0, &vpc).await;
+    let (vpc, instance) = site.instance_in_use().await;
     assert_eq!(site.instance_addresses().await.len(), 1);
-    site.until_state(0, "Assigned/WaitingForNetworkConfig").await;
-    site.acknowledge_all(0).await;
-    site.until_state(0, "Assigned/Ready").await;
 
     release(&site, instance).await;
     assert!(site.record(0).await.host.use_admin_network);
@@ -165,11 +157,7 @@ async fn addresses_are_free_only_after_every_dpu_has_let_go() {
 async fn a_live_update_keeps_the_old_addresses_until_every_dpu_has_acknowledged() {
     let site = TestSite::start(1, "Ready").await;
     let running = site.reconcile(settings());
-    let vpc = site.create_vpc().await;
-    let instance = site.create_instance(0, &vpc).await;
-    site.until_state(0, "Assigned/WaitingForNetworkConfig").await;
-    site.acknowledge_all(0).await;
-    site.until_state(0, "Assigned/Ready").await;
+    let (vpc, instance) = site.instance_in_use().await;
     let before = site.record(0).await;
     let resets = site.bmcs[0].machine.resets().len();
 

@@ -229,6 +229,16 @@ impl TestSite {
         self.forge.allocate_instance(Request::new(request)).await.unwrap().into_inner().id.unwrap()
     }
 
+    /// An instance on the first host, whose DPUs have acknowledged it.
+    pub async fn instance_in_use(&self) -> (site::Vpc, common::InstanceId) {
+        let vpc = self.create_vpc().await;
+        let instance = self.create_instance(0, &vpc).await;
+        self.until_state(0, "Assigned/WaitingForNetworkConfig").await;
+        self.acknowledge_all(0).await;
+        self.until_state(0, "Assigned/Ready").await;
+        (vpc, instance)
+    }
+
     pub async fn add_virtual_function(&self, instance: &common::InstanceId, vpc: &site::Vpc) {
         self.update(instance, config(vpc, &[0])).await;
     }

@@ -13,11 +13,7 @@ use tonic::{Code, Request};
 use crate::site::{TestSite, host_id, settings};
 
 async fn with_instance(site: &TestSite) -> common::InstanceId {
-    let vpc = site.create_vpc().await;
-    let instance = site.create_instance(0, &vpc).await;
-    site.until_state(0, "Assigned/WaitingForNetworkConfig").await;
-    site.acknowledge_all(0).await;
-    site.until_state(0, "Assigned/Ready").await;
+    let (_, instance) = site.instance_in_use().await;
     instance
 }
 
