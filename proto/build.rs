@@ -18,6 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .build_transport(false)
         // A stand-in for one side need not know every call.
         .generate_default_stubs(true)
+        .skip_debug(["forge.MachineCertificate"])
         .field_attribute("forge.InstancePhoneHomeLastContactResponse.timestamp", "#[serde(skip)]")
         .compile_well_known_types(false)
         // JSON with the names of the .proto: what support files and fixtures are written in.

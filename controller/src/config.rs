@@ -9,7 +9,7 @@ use std::{
 use serde::Deserialize;
 use toml::Table;
 
-use crate::Access;
+use crate::{Access, IssuerFiles};
 
 /// Settings of the daemon, as its TOML file gives them.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -38,6 +38,8 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// Who clients are by their certificates; only where they need one.
     pub access: Option<Access>,
+    /// What machines' certificates are renewed with; not at all if absent.
+    pub issuer: Option<IssuerFiles>,
     /// Log lines.
     #[serde(default)]
     pub log: Log,
@@ -180,6 +182,7 @@ impl Default for Config {
             timing: Timing::default(),
             tls: None,
             access: None,
+            issuer: None,
             log: Log::default(),
             bmc: BmcAccess::default(),
             site: rules::Site::default(),
@@ -206,6 +209,11 @@ impl Config {
         }
         if let Some(tls) = &mut config.tls {
             for file in [Some(&mut tls.cert), Some(&mut tls.key), tls.client_ca.as_mut()].into_iter().flatten() {
+                *file = base.join(&*file);
+            }
+        }
+        if let Some(issuer) = &mut config.issuer {
+            for file in [&mut issuer.cert, &mut issuer.key] {
                 *file = base.join(&*file);
             }
         }
@@ -252,13 +260,14 @@ const KEYS: &[(&str, &[&str])] = &[
         "",
         &[
             "listen", "metrics_listen", "database", "rules", "rules_changed_share", "site_file", "address_file", "timing",
-            "tls", "access", "log", "bmc", "site", "rule_timeouts", "rule_limits",
+            "tls", "access", "issuer", "log", "bmc", "site", "rule_timeouts", "rule_limits",
         ],
     ),
     ("bmc", &["ca", "timeout_secs"]),
     ("timing", &["sweep_secs", "drain_secs"]),
     ("tls", &["cert", "key", "client_ca"]),
     ("access", &["machines", "operators", "tenants", "observers"]),
+    ("issuer", &["cert", "key", "valid_days", "late_days"]),
     ("log", &["format", "filter"]),
 ];
 

@@ -23,7 +23,7 @@ mod serve;
 mod site_file;
 pub mod store;
 
-pub use access::{Access, AccessFault};
+pub use access::{Access, AccessFault, IssuerFault, IssuerFiles};
 pub use act::{
     ActionError, Bmc, BmcError, JournalEntry, PowerState, Redfish, RedfishSettings, RedfishSetupError, ResetType,
     SecureBoot, System, Task, TaskState, action_names,

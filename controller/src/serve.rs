@@ -9,10 +9,10 @@ use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig, server::T
 use tracing::{error, info, warn};
 
 use crate::{
-    AccessFault, Config, DirtyHosts, ForgeService, Judge, Moment, ReconcileCounters, ReconcileSettings, Reconciler,
-    Redfish, RedfishSettings, RedfishSetupError, RulePackError, RulePacks, RuleSettings, RulesInForce, SiteFile,
-    SiteFileError, SiteService, SpecFault, Tls,
-    access::{Clients, Gatekeeper},
+    AccessFault, Config, DirtyHosts, ForgeService, IssuerFault, Judge, Moment, ReconcileCounters, ReconcileSettings,
+    Reconciler, Redfish, RedfishSettings, RedfishSetupError, RulePackError, RulePacks, RuleSettings, RulesInForce,
+    SiteFile, SiteFileError, SiteService, SpecFault, Tls,
+    access::{Clients, Gatekeeper, Issuer},
     add_hosts, check_hosts,
     inventory::give_missing_addresses,
     metrics::{self, Calls},
@@ -48,6 +48,12 @@ pub enum ServeError {
     /// There are roles, but nothing to know clients by.
     #[error("[access] needs tls.client_ca: without certificates nobody is known")]
     NoCertificates,
+    /// Certificates of machines cannot be renewed.
+    #[error(transparent)]
+    Issuer(#[from] IssuerFault),
+    /// Certificates are issued, but nobody is asked for one.
+    #[error("[issuer] needs tls.client_ca: without certificates there is nothing to renew")]
+    NothingToRenew,
     /// There are no usable rules.
     #[error(transparent)]
     Rules(#[from] RulePackError),
@@ -80,7 +86,9 @@ pub enum ServeError {
 /// # Errors
 /// If it cannot start, or its server fails. Faults of requests, hosts and BMCs are not errors of the daemon.
 pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), ServeError> {
-    let gatekeeper = gatekeeper(&config)?;
+    let clients = clients(&config)?;
+    let issuer = issuer(&config, clients.as_ref())?.map(Arc::new);
+    let gatekeeper = Gatekeeper::new(clients);
     let site_file = config.site_file.as_ref().map(SiteFile::read).transpose().map_err(ServeError::SiteFile)?;
     let site = site_file.as_ref().and_then(|file| file.network.clone()).map(Arc::new);
     if site.is_none() {
@@ -110,7 +118,7 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
         Some(address) => Some(listen(address).await?),
         None => None,
     };
-    let tls = config.tls.as_ref().map(tls_config).transpose()?;
+    let tls = config.tls.as_ref().map(|tls| tls_config(tls, issuer.is_some())).transpose()?;
 
     let redfish = Redfish::new(&RedfishSettings { ca: config.bmc.ca.clone(), timeout: config.bmc.timeout() })?;
     let settings =
@@ -138,7 +146,7 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
     }
 
     let judge = Judge::new(Arc::clone(packs.rules()), switches.clone());
-    let forge = ForgeServer::new(ForgeService::new(store.clone(), site.clone(), judge, dirty.clone()))
+    let forge = ForgeServer::new(ForgeService::new(store.clone(), site.clone(), judge, dirty.clone()).renewing(issuer))
         .max_decoding_message_size(LONGEST_MESSAGE);
     let operator = SiteServer::new(SiteService::new(store.clone(), site, packs, switches, dirty))
         .max_decoding_message_size(LONGEST_MESSAGE);
@@ -241,27 +249,36 @@ fn write_address(path: &Path, address: SocketAddr) -> Result<(), ServeError> {
     write().map_err(|error| ServeError::File { path: path.display().to_string(), fault: error.to_string() })
 }
 
-fn tls_config(tls: &Tls) -> Result<ServerTlsConfig, ServeError> {
+/// Where certificates are renewed, clients get in without one: theirs may be over. The gatekeeper lets them do nothing else.
+fn tls_config(tls: &Tls, renews: bool) -> Result<ServerTlsConfig, ServeError> {
     let read = |path: &Path| {
         fs::read(path).map_err(|error| ServeError::File { path: path.display().to_string(), fault: error.to_string() })
     };
     let mut config = ServerTlsConfig::new().identity(Identity::from_pem(read(&tls.cert)?, read(&tls.key)?));
     if let Some(ca) = &tls.client_ca {
-        config = config.client_ca_root(Certificate::from_pem(read(ca)?));
+        config = config.client_ca_root(Certificate::from_pem(read(ca)?)).client_auth_optional(renews);
     }
     Ok(config)
 }
 
-fn gatekeeper(config: &Config) -> Result<Gatekeeper, ServeError> {
+/// Who clients are; none where they need no certificate.
+fn clients(config: &Config) -> Result<Option<Clients>, ServeError> {
     let has_ca = config.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
     match &config.access {
         Some(_) if !has_ca => Err(ServeError::NoCertificates),
-        access if has_ca => Ok(Gatekeeper::new(Some(Clients::new(&access.clone().unwrap_or_default())?))),
+        access if has_ca => Ok(Some(Clients::new(&access.clone().unwrap_or_default())?)),
         _ => {
             warn!("whoever reaches this address may do everything: set tls.client_ca on anything but a demo");
-            Ok(Gatekeeper::new(None))
+            Ok(None)
         }
     }
+}
+
+fn issuer(config: &Config, clients: Option<&Clients>) -> Result<Option<Issuer>, ServeError> {
+    let Some(files) = &config.issuer else { return Ok(None) };
+    let client_ca = config.tls.as_ref().and_then(|tls| tls.client_ca.as_ref());
+    let (Some(client_ca), Some(clients)) = (client_ca, clients) else { return Err(ServeError::NothingToRenew) };
+    Ok(Some(Issuer::open(files, client_ca, clients.clone())?))
 }
 
 async fn until(mut stopped: watch::Receiver<bool>) {

@@ -38,6 +38,23 @@ pub mod site {
     include!(concat!(env!("OUT_DIR"), "/site.rs"));
 }
 
+/// Metadata of [`forge::MachineCertificateRenewRequest`] on a connection without a client certificate: the caller's former
+/// certificate, DER. The deployed protocol has no such key, and a server that does not know it refuses the call.
+#[cfg(feature = "messages")]
+pub const FORMER_CERTIFICATE: &str = "former-certificate-bin";
+
+/// Without its private key, which is not for log lines.
+#[cfg(feature = "messages")]
+impl std::fmt::Debug for forge::MachineCertificate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = |pem: &[u8]| String::from_utf8_lossy(pem).into_owned();
+        f.debug_struct("MachineCertificate")
+            .field("public_key", &text(&self.public_key))
+            .field("issuing_ca", &text(&self.issuing_ca))
+            .finish_non_exhaustive()
+    }
+}
+
 /// Encoded `FileDescriptorSet` of all the above, for gRPC reflection and for tests of the wire format.
 #[cfg(feature = "messages")]
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

@@ -8,6 +8,8 @@ use tonic::{Request, Status};
 pub(crate) enum Caller {
     /// Somebody, where clients need no certificate.
     Anybody,
+    /// Somebody without a certificate, where clients need one.
+    Nobody,
     /// A DPU's agent, or what runs on a host.
     Machine(MachineId),
     /// Whoever runs the site.
@@ -19,6 +21,7 @@ pub(crate) enum Caller {
 }
 
 const VERSION: &str = "/forge.Forge/Version";
+const RENEW: &str = "/forge.Forge/RenewMachineCertificate";
 const EVENT: &str = "/site.Site/ReportHostEvent";
 
 const OF_DPUS: &[&str] = &[
@@ -26,6 +29,7 @@ const OF_DPUS: &[&str] = &[
     "/forge.Forge/GetManagedHostNetworkConfig",
     "/forge.Forge/RecordDpuNetworkStatus",
     "/forge.Forge/UpdateInstancePhoneHomeLastContact",
+    RENEW,
 ];
 const OF_HOSTS: &[&str] = &[VERSION, EVENT];
 const OF_TENANTS: &[&str] = &[
@@ -54,6 +58,7 @@ impl Caller {
     pub(super) fn may_call(&self, path: &str) -> bool {
         match self {
             Self::Anybody | Self::Operator => true,
+            Self::Nobody => path == RENEW,
             Self::Machine(id) if id.kind() == MachineKind::Dpu => OF_DPUS.contains(&path),
             Self::Machine(_) => OF_HOSTS.contains(&path),
             Self::Tenant => OF_TENANTS.contains(&path),
@@ -79,6 +84,7 @@ impl fmt::Display for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Anybody => f.write_str("anybody"),
+            Self::Nobody => f.write_str("a client without a certificate"),
             Self::Machine(id) if id.kind() == MachineKind::Dpu => write!(f, "DPU {id}"),
             Self::Machine(id) => write!(f, "host {id}"),
             Self::Operator => f.write_str("an operator"),
@@ -97,19 +103,20 @@ mod tests {
         let machine = |letter: char| Caller::Machine(format!("fm100{letter}s{:0>52}", 1).parse().unwrap());
         let (dpu, host) = (machine('d'), machine('h'));
         for (path, may) in [
-            ("/forge.Forge/Version", [true, true, true, true, true]),
-            ("/forge.Forge/GetManagedHostNetworkConfig", [true, false, false, false, true]),
-            ("/forge.Forge/RecordDpuNetworkStatus", [true, false, false, false, true]),
-            ("/forge.Forge/AllocateInstance", [false, false, true, false, true]),
-            ("/forge.Forge/GetAllManagedHostNetworkStatus", [false, false, false, false, true]),
-            ("/forge.Forge/SetManagedHostQuarantineState", [false, false, false, false, true]),
-            ("/forge.Forge/InsertMachineHealthReport", [false, false, false, true, true]),
-            ("/site.Site/ReportHostEvent", [false, true, false, true, true]),
-            ("/site.Site/ForgetDpu", [false, false, false, false, true]),
-            ("/site.Site/ApplyRules", [false, false, false, false, true]),
-            ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", [false, false, false, false, true]),
+            ("/forge.Forge/Version", [true, true, true, true, true, false]),
+            ("/forge.Forge/GetManagedHostNetworkConfig", [true, false, false, false, true, false]),
+            ("/forge.Forge/RecordDpuNetworkStatus", [true, false, false, false, true, false]),
+            ("/forge.Forge/AllocateInstance", [false, false, true, false, true, false]),
+            ("/forge.Forge/GetAllManagedHostNetworkStatus", [false, false, false, false, true, false]),
+            ("/forge.Forge/SetManagedHostQuarantineState", [false, false, false, false, true, false]),
+            ("/forge.Forge/InsertMachineHealthReport", [false, false, false, true, true, false]),
+            ("/forge.Forge/RenewMachineCertificate", [true, false, false, false, true, true]),
+            ("/site.Site/ReportHostEvent", [false, true, false, true, true, false]),
+            ("/site.Site/ForgetDpu", [false, false, false, false, true, false]),
+            ("/site.Site/ApplyRules", [false, false, false, false, true, false]),
+            ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", [false, false, false, false, true, false]),
         ] {
-            let callers = [&dpu, &host, &Caller::Tenant, &Caller::Observer, &Caller::Operator];
+            let callers = [&dpu, &host, &Caller::Tenant, &Caller::Observer, &Caller::Operator, &Caller::Nobody];
             assert_eq!(callers.map(|caller| caller.may_call(path)), may, "{path}");
         }
     }

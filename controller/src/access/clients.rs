@@ -87,6 +87,11 @@ impl Clients {
         Ok(Self { machines, others })
     }
 
+    /// What names a machine in its certificate; none if nothing does.
+    pub(super) fn uri(&self, machine: &MachineId) -> Option<String> {
+        self.machines.first().map(|(before, after)| format!("{before}{machine}{after}"))
+    }
+
     /// Who has a certificate with these names. A machine's certificate is nothing but that, whatever else it says.
     pub(super) fn caller(&self, names: &Names) -> Result<Caller, Stranger> {
         for uri in &names.uris {

@@ -3,13 +3,19 @@
 //! Where clients need a certificate, its names say who they are: a machine of the site, an operator, a tenants' service or
 //! an observer. A layer before all services refuses calls that are not for the caller; the handlers that machines call
 //! refuse what is not about the caller itself. A refusal is never NOT_FOUND, which DPUs take for being unknown.
+//!
+//! Machines' certificates are renewed here, too. One that is over is let in nowhere, so its owner comes without any, shows
+//! it, and gets another for the same key.
 
 mod caller;
 mod certificate;
 mod clients;
+mod issuer;
 mod layer;
 
 pub(crate) use caller::Caller;
 pub(crate) use clients::Clients;
 pub use clients::{Access, AccessFault};
+pub(crate) use issuer::{Issued, Issuer, RenewalRefusal};
+pub use issuer::{IssuerFault, IssuerFiles};
 pub(crate) use layer::Gatekeeper;

@@ -37,8 +37,10 @@ pub(crate) async fn render(
     counters: &ReconcileCounters,
     calls: &Calls,
 ) -> Result<String> {
-    let tally = store.read().await?.tally(Moment::now().before(UP)).await?;
+    let now = Moment::now();
+    let tally = store.read().await?.tally(now.before(UP)).await?;
     let mut registry = Registry::default();
+    certificates(&mut registry, &tally, now);
     site(&mut registry, tally);
     in_force(&mut registry, rules);
     reconciler(&mut registry, counters);
@@ -47,6 +49,15 @@ pub(crate) async fn render(
     // Writing to a string does not fail.
     let _ = encode(&mut text, &registry);
     Ok(text)
+}
+
+/// Goes on below 0 for a DPU whose certificate is over: it cannot report any more.
+fn certificates(registry: &mut Registry, tally: &Tally, now: Moment) {
+    let Some(end) = tally.first_certificate_end else { return };
+    let left = Gauge::<i64>::default();
+    left.set(end.saturating_sub(i64::try_from(now.micros() / 1_000_000).unwrap_or(i64::MAX)));
+    let help = "Seconds until the first of the DPUs' certificates ends, below 0 once it is over";
+    registry.register("dpu_certificate_expires_in_seconds", help, left);
 }
 
 fn site(registry: &mut Registry, tally: Tally) {

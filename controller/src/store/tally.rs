@@ -22,6 +22,8 @@ pub struct Tally {
     pub dpus_heard: u64,
     /// DPUs with an alert.
     pub dpus_alerting: u64,
+    /// When the first of the DPUs' certificates ends, in seconds since the epoch, as they reported it.
+    pub first_certificate_end: Option<i64>,
     /// Instances.
     pub instances: u64,
     /// Addresses held, by what they are for.
@@ -60,6 +62,7 @@ impl Tx {
         let row = sqlx::query(
             "SELECT (SELECT COUNT(*) FROM dpus) AS dpus, (SELECT COUNT(*) FROM instances) AS instances, \
              (SELECT COUNT(*) FROM observations WHERE observed_at > $1) AS heard, \
+             (SELECT MIN(certificate_expiry) FROM observations) AS first_certificate_end, \
              (SELECT COUNT(DISTINCT machine_id) FROM health_reports WHERE alerts > 0 \
              AND machine_id IN (SELECT id FROM dpus)) AS alerting",
         )
@@ -71,6 +74,7 @@ impl Tx {
         tally.dpus = row.number("dpus")?;
         tally.instances = row.number("instances")?;
         tally.dpus_heard = row.number("heard")?;
+        tally.first_certificate_end = row.int_if_any("first_certificate_end")?;
         tally.dpus_alerting = row.number("alerting")?;
         Ok(tally)
     }

@@ -1,101 +1,22 @@
 //! Who may call what, with real certificates: a machine speaks of itself alone, and everybody has calls of their own.
 
-use std::{fs, path::Path};
-
 use proto::{
     MachineId, common,
     forge::{self, forge_client::ForgeClient},
     health,
     site::{self, site_client::SiteClient},
 };
-use tonic::{
-    Code, Status,
-    transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
-};
+use tonic::{Code, Status};
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
 use crate::{
-    daemon::{Daemon, config, refused, start},
+    daemon::{config, refused},
+    guarded::{Guarded, Pair, Signer, write_tls},
     support::{dpu, host},
 };
 
-/// Signs certificates.
-struct Signer {
-    pem: String,
-    issuer: rcgen::Issuer<'static, rcgen::KeyPair>,
-}
-
-/// Certificate and key, PEM.
-type Pair = (String, String);
-
-impl Signer {
-    fn new(name: &str) -> Self {
-        let mut params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
-        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-        params.distinguished_name.push(rcgen::DnType::CommonName, name);
-        let key = rcgen::KeyPair::generate().unwrap();
-        let pem = params.self_signed(&key).unwrap().pem();
-        Self { pem, issuer: rcgen::Issuer::new(params, key) }
-    }
-
-    fn sign(&self, params: &rcgen::CertificateParams) -> Pair {
-        let key = rcgen::KeyPair::generate().unwrap();
-        (params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
-    }
-
-    fn server(&self) -> Pair {
-        self.sign(&rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap())
-    }
-
-    fn machine(&self, id: &MachineId) -> Pair {
-        let mut params = rcgen::CertificateParams::default();
-        let uri = format!("spiffe://forge.local/forge-system/machine/{id}");
-        params.subject_alt_names.push(rcgen::SanType::URI(uri.try_into().unwrap()));
-        self.sign(&params)
-    }
-
-    fn unit(&self, unit: &str) -> Pair {
-        let mut params = rcgen::CertificateParams::default();
-        params.distinguished_name.push(rcgen::DnType::OrganizationalUnitName, unit);
-        self.sign(&params)
-    }
-}
-
-/// A daemon that asks its clients for certificates.
-struct Guarded {
-    ca: Signer,
-    daemon: Daemon,
-    _dir: tempfile::TempDir,
-}
-
-fn write_tls(dir: &Path, ca: &Signer) -> &'static str {
-    let (server, key) = ca.server();
-    for (file, text) in [("server.pem", &server), ("server.key", &key), ("ca.pem", &ca.pem)] {
-        fs::write(dir.join(file), text).unwrap();
-    }
-    "[tls]\ncert = 'server.pem'\nkey = 'server.key'\nclient_ca = 'ca.pem'\n"
-}
-
 impl Guarded {
-    async fn start() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let ca = Signer::new("site-ca");
-        let tls = write_tls(dir.path(), &ca);
-        let daemon = start(dir.path(), config(dir.path(), tls)).await;
-        Self { ca, daemon, _dir: dir }
-    }
-
-    fn channel(&self, pair: Option<&Pair>) -> Channel {
-        let ca = Certificate::from_pem(&self.ca.pem);
-        let mut tls = ClientTlsConfig::new().ca_certificate(ca).domain_name("localhost");
-        if let Some((cert, key)) = pair {
-            tls = tls.identity(Identity::from_pem(cert, key));
-        }
-        let url = format!("https://{}", self.daemon.address);
-        Endpoint::from_shared(url).unwrap().tls_config(tls).unwrap().connect_lazy()
-    }
-
-    async fn config(&self, pair: Option<&Pair>, dpu: &MachineId) -> Result<(), Status> {
+    pub(crate) async fn config(&self, pair: Option<&Pair>, dpu: &MachineId) -> Result<(), Status> {
         let request = forge::ManagedHostNetworkConfigRequest { dpu_machine_id: Some(dpu.into()) };
         ForgeClient::new(self.channel(pair)).get_managed_host_network_config(request).await.map(drop)
     }

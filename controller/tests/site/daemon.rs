@@ -101,6 +101,14 @@ async fn metrics_tell_hosts_calls_and_rules() {
     let mut client = daemon.client().await;
     client.get_managed_host_network_config(ask(1)).await.unwrap();
     client.get_managed_host_network_config(ask(9)).await.unwrap_err();
+    let day_ago = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs().cast_signed() - 86_400;
+    let report = forge::DpuNetworkStatus {
+        dpu_machine_id: Some((&dpu(1, 0)).into()),
+        dpu_health: Some(Default::default()),
+        client_certificate_expiry_unix_epoch_secs: Some(day_ago),
+        ..Default::default()
+    };
+    client.record_dpu_network_status(report).await.unwrap();
     let text = reqwest::get(format!("http://{free}/metrics")).await.unwrap().text().await.unwrap();
     for line in [
         "hosts_per_state{state=\"Ready\"} 1",
@@ -113,6 +121,9 @@ async fn metrics_tell_hosts_calls_and_rules() {
     ] {
         assert!(text.lines().any(|found| found == line), "no `{line}` in\n{text}");
     }
+    let left = text.lines().find_map(|line| line.strip_prefix("dpu_certificate_expires_in_seconds "));
+    let left: i64 = left.unwrap().parse().unwrap();
+    assert!((-86_500..=-86_400).contains(&left), "{left}");
     drop(client);
     daemon.stop().await;
 }

@@ -195,6 +195,7 @@ async fn everything_is_counted(database: &Database) {
     site.acknowledge(&dpu(1, 0)).await;
     let mut sick = crate::support::acknowledgement(&dpu(2, 0), &site.config(&dpu(2, 0)).await.unwrap());
     sick.dpu_health.as_mut().unwrap().alerts = vec![crate::support::alert("BgpStats", "p0", &[])];
+    sick.client_certificate_expiry_unix_epoch_secs = Some(-7);
     site.report(sick).await.unwrap();
     site.put_in_state(&host(2), "Assigned/Ready").await;
     let mut tx = site.store.write().await.unwrap();
@@ -205,6 +206,7 @@ async fn everything_is_counted(database: &Database) {
     assert_eq!(tally.hosts_by_state, [("Assigned/Ready".into(), 1), ("Ready".into(), 1)].into());
     assert_eq!((tally.waiting, tally.failing, tally.instances), (1, 0, 0));
     assert_eq!((tally.dpus, tally.dpus_heard, tally.dpus_alerting), (4, 2, 1));
+    assert_eq!(tally.first_certificate_end, Some(-7));
     assert_eq!(tally.addresses_by_pool, [("admin".into(), 4), ("loopback".into(), 4)].into());
     assert_eq!(tx.tally(Moment::from_micros(i64::MAX as u64)).await.unwrap().dpus_heard, 0);
 }

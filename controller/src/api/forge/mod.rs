@@ -10,6 +10,7 @@ mod network_config;
 mod phone_home;
 mod quarantine;
 mod release;
+mod renew;
 mod reports;
 mod update;
 mod view;
@@ -22,7 +23,12 @@ use proto::{
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use crate::{DirtyHosts, Judge, access::Caller, network::SiteNetwork, store::Store};
+use crate::{
+    DirtyHosts, Judge,
+    access::{Caller, Issuer},
+    network::SiteNetwork,
+    store::Store,
+};
 
 /// The site protocol's server.
 #[derive(Clone)]
@@ -31,13 +37,20 @@ pub struct ForgeService {
     site: Option<Arc<SiteNetwork>>,
     judge: Judge,
     dirty: DirtyHosts,
+    issuer: Option<Arc<Issuer>>,
 }
 
 impl ForgeService {
     /// Serves from a database. Without network settings no DPU can be configured and no instance allocated.
     #[must_use]
     pub fn new(store: Store, site: Option<Arc<SiteNetwork>>, judge: Judge, dirty: DirtyHosts) -> Self {
-        Self { store, site, judge, dirty }
+        Self { store, site, judge, dirty, issuer: None }
+    }
+
+    /// Renews machines' certificates, too, if there is something to sign them with.
+    #[must_use]
+    pub(crate) fn renewing(self, issuer: Option<Arc<Issuer>>) -> Self {
+        Self { issuer, ..self }
     }
 
     fn site(&self) -> Result<&SiteNetwork, Status> {
@@ -153,5 +166,12 @@ impl Forge for ForgeService {
         request: Request<forge::InstancePhoneHomeLastContactRequest>,
     ) -> Answer<forge::InstancePhoneHomeLastContactResponse> {
         self.phone_home(&Caller::of(&request), request.into_inner()).await.map(Response::new)
+    }
+
+    async fn renew_machine_certificate(
+        &self,
+        request: Request<forge::MachineCertificateRenewRequest>,
+    ) -> Answer<forge::MachineCertificateResult> {
+        self.renew(&Caller::of(&request), request.metadata()).await.map(Response::new)
     }
 }

@@ -1,0 +1,227 @@
+use std::{
+    fmt, fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use proto::MachineId;
+use rcgen::{
+    CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose, PublicKeyData, SanType, SerialNumber,
+    SubjectPublicKeyInfo,
+};
+use rustls::{
+    RootCertStore,
+    crypto::ring,
+    pki_types::{CertificateDer, UnixTime, pem::PemObject as _},
+    server::{WebPkiClientVerifier, danger::ClientCertVerifier},
+};
+use serde::Deserialize;
+use x509_cert::{
+    Certificate,
+    der::{Decode as _, Encode as _},
+};
+
+use super::{Caller, Clients, certificate::Names};
+use crate::Moment;
+
+/// What machines' certificates are renewed with.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct IssuerFiles {
+    /// Certificate of the authority that signs, PEM; `tls.client_ca` must trust it.
+    pub cert: PathBuf,
+    /// Its private key, PEM.
+    pub key: PathBuf,
+    /// How long a certificate is valid, in days.
+    #[serde(default = "thirty")]
+    pub valid_days: u16,
+    /// How long after its end a certificate may still be renewed, in days.
+    #[serde(default = "thirty")]
+    pub late_days: u16,
+}
+
+fn thirty() -> u16 {
+    30
+}
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Clocks of the site may differ by this.
+const SKEW: Duration = Duration::from_secs(300);
+
+/// Why there is nothing to renew certificates with.
+#[derive(Debug, thiserror::Error)]
+pub enum IssuerFault {
+    /// A file cannot be read.
+    #[error("[issuer]: cannot use {path}: {fault}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        fault: String,
+    },
+    /// What is issued would not be let in.
+    #[error("[issuer]: certificates signed with {cert} are not let in: {fault}")]
+    Untrusted {
+        /// The authority's certificate.
+        cert: PathBuf,
+        /// Why.
+        fault: String,
+    },
+    /// No certificate can name a machine.
+    #[error("[issuer] needs a pattern in access.machines: without it no certificate names a machine")]
+    NoPattern,
+    /// Certificates would be over at once.
+    #[error("issuer.valid_days: 0 days are none")]
+    NoTime,
+}
+
+/// Why a certificate is not renewed. What it says is for whoever asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum RenewalRefusal {
+    #[error("what was sent is no certificate: {0}")]
+    Unreadable(String),
+    #[error("the certificate is none of this site's machines': {0}")]
+    Strange(String),
+    #[error("the certificate ended more than {0} days ago: it can only be replaced by hand")]
+    TooLate(u16),
+    #[error("no certificate can be made: {0}")]
+    Signing(String),
+}
+
+/// A certificate for a machine, PEM.
+pub(crate) struct Issued {
+    pub(crate) certificate: String,
+    /// None if the machine keeps its key.
+    pub(crate) private_key: Option<String>,
+    pub(crate) issuing_ca: String,
+}
+
+/// Signs certificates of machines.
+pub(crate) struct Issuer {
+    authority: rcgen::Issuer<'static, KeyPair>,
+    pem: String,
+    chain: Vec<CertificateDer<'static>>,
+    verifier: Arc<dyn ClientCertVerifier>,
+    clients: Clients,
+    valid: Duration,
+    late_days: u16,
+}
+
+impl Issuer {
+    /// Reads an authority's files and tries it out.
+    ///
+    /// # Errors
+    /// If they cannot be read, or `client_ca` would not trust what is signed.
+    pub(crate) fn open(files: &IssuerFiles, client_ca: &Path, clients: Clients) -> Result<Self, IssuerFault> {
+        if files.valid_days == 0 {
+            return Err(IssuerFault::NoTime);
+        }
+        let (pem, key) = (read(&files.cert)?, read(&files.key)?);
+        let key = KeyPair::from_pem(&key).map_err(wrong(&files.key))?;
+        let authority = rcgen::Issuer::from_ca_cert_pem(&pem, key).map_err(wrong(&files.cert))?;
+        let chain = CertificateDer::pem_slice_iter(pem.as_bytes()).collect::<Result<Vec<_>, _>>();
+        let mut roots = RootCertStore::empty();
+        for root in CertificateDer::pem_slice_iter(read(client_ca)?.as_bytes()) {
+            roots.add(root.map_err(wrong(client_ca))?).map_err(wrong(client_ca))?;
+        }
+        let provider = Arc::new(ring::default_provider());
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+        let issuer = Self {
+            authority,
+            chain: chain.map_err(wrong(&files.cert))?,
+            pem,
+            verifier: verifier.map_err(wrong(client_ca))?,
+            clients,
+            valid: DAY * u32::from(files.valid_days),
+            late_days: files.late_days,
+        };
+        issuer.try_out(&files.cert)?;
+        Ok(issuer)
+    }
+
+    /// A certificate with a new key, for a machine that has shown who it is.
+    pub(crate) fn with_new_key(&self, machine: &MachineId, now: Moment) -> Result<Issued, RenewalRefusal> {
+        let key = KeyPair::generate().map_err(signing)?;
+        let certificate = self.sign(machine, &key, now)?;
+        Ok(Issued { certificate, private_key: Some(key.serialize_pem()), issuing_ca: self.pem.clone() })
+    }
+
+    /// A certificate in place of a `former` one, DER, which may be over, and the machine that it is for.
+    ///
+    /// Whoever asks has not shown to have the key. So it is for the same key: nobody else can use it.
+    pub(crate) fn with_same_key(&self, former: &[u8], now: Moment) -> Result<(MachineId, Issued), RenewalRefusal> {
+        let unreadable = |fault: &dyn fmt::Display| RenewalRefusal::Unreadable(fault.to_string());
+        let read = Certificate::from_der(former).map_err(|fault| unreadable(&fault))?;
+        let certificate = read.tbs_certificate();
+        let end = certificate.validity().not_after.to_unix_duration();
+        let now_since = Duration::from_micros(now.micros());
+        if now_since > end + DAY * u32::from(self.late_days) {
+            return Err(RenewalRefusal::TooLate(self.late_days));
+        }
+        let machine = self.owner(&CertificateDer::from(former), now_since.min(end))?;
+        let key = certificate.subject_public_key_info().to_der().map_err(|fault| unreadable(&fault))?;
+        let key = SubjectPublicKeyInfo::from_der(&key).map_err(|fault| unreadable(&fault))?;
+        let certificate = self.sign(&machine, &key, now)?;
+        Ok((machine, Issued { certificate, private_key: None, issuing_ca: self.pem.clone() }))
+    }
+
+    /// The machine whose certificate this was at a moment, by the same rules as for those who connect.
+    fn owner(&self, certificate: &CertificateDer<'_>, at: Duration) -> Result<MachineId, RenewalRefusal> {
+        let strange = |fault: &dyn fmt::Display| RenewalRefusal::Strange(fault.to_string());
+        self.verifier
+            .verify_client_cert(certificate, &self.chain, UnixTime::since_unix_epoch(at))
+            .map_err(|fault| strange(&fault))?;
+        match self.clients.caller(&Names::of(certificate)) {
+            Ok(Caller::Machine(machine)) => Ok(machine),
+            Ok(other) => Err(strange(&format_args!("it is that of {other}"))),
+            Err(stranger) => Err(strange(&stranger)),
+        }
+    }
+
+    fn sign(&self, machine: &MachineId, key: &impl PublicKeyData, now: Moment) -> Result<String, RenewalRefusal> {
+        let uri = self.clients.uri(machine).ok_or_else(|| RenewalRefusal::Signing("machines have no URI".into()))?;
+        let mut params = CertificateParams::default();
+        // A name of the machine's, so that two of its certificates do not have the same number.
+        params.serial_number = Some(SerialNumber::from_slice(uuid::Uuid::new_v4().as_bytes()));
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, machine.as_str());
+        params.subject_alt_names = vec![SanType::URI(uri.try_into().map_err(signing)?)];
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        params.use_authority_key_identifier_extension = true;
+        let now = rcgen::date_time_ymd(1970, 1, 1) + Duration::from_micros(now.micros());
+        (params.not_before, params.not_after) = (now - SKEW, now + self.valid);
+        Ok(params.signed_by(key, &self.authority).map_err(signing)?.pem())
+    }
+
+    /// Issues a certificate for nobody, and looks at it as a server would.
+    fn try_out(&self, cert: &Path) -> Result<(), IssuerFault> {
+        let untrusted = |fault: String| IssuerFault::Untrusted { cert: cert.to_owned(), fault };
+        let nobody: MachineId = format!("fm100ds{}", "0".repeat(52))
+            .parse()
+            .map_err(|fault: proto::MachineIdError| untrusted(fault.to_string()))?;
+        if self.clients.uri(&nobody).is_none() {
+            return Err(IssuerFault::NoPattern);
+        }
+        let now = Moment::now();
+        let issued = self.with_new_key(&nobody, now).map_err(|fault| untrusted(fault.to_string()))?;
+        let certificate = CertificateDer::from_pem_slice(issued.certificate.as_bytes())
+            .map_err(|fault| untrusted(fault.to_string()))?;
+        self.owner(&certificate, Duration::from_micros(now.micros()))
+            .map(drop)
+            .map_err(|fault| untrusted(fault.to_string()))
+    }
+}
+
+fn read(path: &Path) -> Result<String, IssuerFault> {
+    fs::read_to_string(path).map_err(wrong(path))
+}
+
+fn wrong<E: fmt::Display>(path: &Path) -> impl Fn(E) -> IssuerFault {
+    move |fault| IssuerFault::File { path: path.to_owned(), fault: fault.to_string() }
+}
+
+fn signing(fault: rcgen::Error) -> RenewalRefusal {
+    RenewalRefusal::Signing(fault.to_string())
+}
