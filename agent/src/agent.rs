@@ -17,6 +17,7 @@ use crate::{
     observe::Ports,
     plan::{Running, plan},
     proof::{prove, uplinks_up},
+    release::Release,
     render::Expectations,
     report::{Report, status},
     retry::Retry,
@@ -29,6 +30,7 @@ pub struct Agent {
     settings: Settings,
     controller: Controller,
     isolation: Isolation,
+    release: Release,
     wanted: Wanted,
     applied: Applied,
     marker: Option<Marker>,
@@ -84,6 +86,7 @@ impl Agent {
         let marker = applied.marker();
         let period = settings.period.clone();
         Ok(Self {
+            release: Release::new(&settings),
             wanted: Wanted::open(&settings),
             controller: Controller::new(&settings),
             isolation: Isolation::new(period.isolate_after),
@@ -113,6 +116,9 @@ impl Agent {
         let reachable = self.fetch().await;
         self.settle().await;
         let findings = self.check().await;
+        if self.hbn_was_silent || findings.hbn_is_silent() {
+            self.release.doubt();
+        }
         // HBN that was away may have come back without what it ran: the marker is doubted until NVUE was asked again.
         if std::mem::replace(&mut self.hbn_was_silent, findings.hbn_is_silent()) && !self.hbn_was_silent {
             tracing::info!("HBN answers again; what it runs is looked up");
@@ -128,7 +134,7 @@ impl Agent {
 
     /// Checks the DPU without changing anything: what the last pass of a daemon made of it, and what only people ask.
     pub async fn look(&mut self) -> Findings {
-        self.wanted.take(Desired::KeepLast);
+        self.take(Desired::KeepLast).await;
         if let (Some(target), Some(marker)) = (self.wanted.target(), &self.marker)
             && target.nvue == marker.nvue
         {
@@ -162,8 +168,15 @@ impl Agent {
             Answer::Failed(_) => (),
         }
         let desired = self.isolation.judge(answer);
-        self.wanted.take(desired);
+        self.take(desired).await;
         reachable
+    }
+
+    async fn take(&mut self, desired: Desired) {
+        if let Some(version) = self.release.find(&self.settings).await {
+            self.wanted.hbn_is(version);
+        }
+        self.wanted.take(desired);
     }
 
     /// Makes the DPU run the target, if it does not yet and it is time to try.
@@ -215,6 +228,7 @@ impl Agent {
                 tracing::error!("{reason}; next try in {} s", pause.as_secs_f32());
                 self.verified &= fault.former_runs;
                 self.failure = Some(reason);
+                self.release.suspect();
             }
         }
     }

@@ -19,6 +19,7 @@ pub mod parse;
 mod plan;
 mod private_file;
 mod proof;
+mod release;
 pub mod render;
 mod report;
 mod retry;

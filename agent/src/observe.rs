@@ -1,7 +1,7 @@
 use crate::{
     Settings,
-    apply::run,
-    parse::{FdbEntry, Link, ParseFault, fdb, links},
+    apply::ask,
+    parse::{FdbEntry, Link, fdb, links},
 };
 
 /// What the bridge and the links of HBN tell about the host's ports; empty where their commands are not configured.
@@ -17,9 +17,10 @@ impl Ports {
         if settings.hbn.bridge.is_empty() || settings.hbn.ip.is_empty() {
             return Self::default();
         }
+        let limit = settings.hbn.command_timeout;
         Self {
-            fdb: ask(settings, &settings.hbn.bridge, &["-j", "fdb", "show"], fdb).await,
-            links: ask(settings, &settings.hbn.ip, &["-j", "address", "show"], links).await,
+            fdb: known(ask(&settings.hbn.bridge, &["-j", "fdb", "show"], limit, fdb).await),
+            links: known(ask(&settings.hbn.ip, &["-j", "address", "show"], limit, links).await),
         }
     }
 
@@ -44,17 +45,8 @@ impl Ports {
     }
 }
 
-async fn ask<T>(
-    settings: &Settings,
-    command: &[String],
-    arguments: &[&str],
-    read: fn(&str) -> Result<Vec<T>, ParseFault>,
-) -> Vec<T> {
-    let said = match run(command, arguments, settings.hbn.command_timeout).await {
-        Ok(output) if output.success() => read(&output.stdout).map_err(|fault| fault.to_string()),
-        Ok(output) => Err(output.ending()),
-        Err(fault) => Err(fault.to_string()),
-    };
+/// Why something is not known matters to who looks for it only.
+fn known<T>(said: Result<Vec<T>, String>) -> Vec<T> {
     said.unwrap_or_else(|why| {
         tracing::debug!("MAC addresses of the host are not known: {why}");
         Vec::new()

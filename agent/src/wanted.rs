@@ -3,7 +3,7 @@ use crate::{
     fetch::Desired,
     intent::{Digest, Intent, IntentFile},
     plan::Target,
-    render::{self, Environment, NetworkConfig, RenderedFiles, TemplateError, Templates},
+    render::{self, Environment, HbnVersion, NetworkConfig, RenderedFiles, TemplateError, Templates},
 };
 
 use proto::forge::ManagedHostNetworkConfigResponse;
@@ -39,6 +39,12 @@ impl Wanted {
             None
         });
         Self { environment: settings.environment(), templates, file, intent, kept: true, target: None, unusable: None }
+    }
+
+    /// HBN turned out to be of this release: what is wanted next is rendered for it.
+    pub(crate) fn hbn_is(&mut self, version: HbnVersion) {
+        self.environment.hbn_version = Some(version);
+        (self.target, self.unusable) = (None, None);
     }
 
     /// Takes in what the controller's answer means.

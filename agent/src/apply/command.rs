@@ -6,7 +6,7 @@ use std::{
 
 use tokio::{io::AsyncReadExt as _, process::Command};
 
-use crate::parse::excerpt;
+use crate::parse::{ParseFault, excerpt};
 
 /// Most that is read of one output; a command that prints more is stopped.
 const MOST_OUTPUT: u64 = 8 * 1024 * 1024;
@@ -83,6 +83,20 @@ pub(crate) async fn run(prefix: &[String], arguments: &[&str], limit: Duration) 
             group.leave();
             Ok(Output { status, stdout, stderr })
         }
+    }
+}
+
+/// Runs a command and reads what it printed; in words why that gives nothing.
+pub(crate) async fn ask<T>(
+    prefix: &[String],
+    arguments: &[&str],
+    limit: Duration,
+    read: fn(&str) -> Result<T, ParseFault>,
+) -> Result<T, String> {
+    match run(prefix, arguments, limit).await {
+        Ok(output) if output.success() => read(&output.stdout).map_err(|fault| fault.to_string()),
+        Ok(output) => Err(output.ending()),
+        Err(fault) => Err(fault.to_string()),
     }
 }
 

@@ -10,11 +10,11 @@ mod nvue;
 
 use std::time::{Duration, SystemTime};
 
-pub(crate) use command::{CommandFault, Output, run};
+pub(crate) use command::{CommandFault, Output, ask, run};
 pub(crate) use dhcp::on_disk;
 use dhcp::{DhcpFault, DhcpService, Former};
-pub(crate) use nvue::answers as nvue_answers;
 use nvue::{Attempt, Nvue, NvueDone, NvueFault};
+pub(crate) use nvue::{answers as nvue_answers, system as nvue_system};
 
 use crate::{
     Settings,

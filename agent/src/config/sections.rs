@@ -65,7 +65,7 @@ pub struct Hbn {
     pub uplinks: Vec<String>,
     /// HBN's interface towards the metadata service, or `none`.
     pub metadata_interface: String,
-    /// Release of HBN, for example `2.3.0-doca2.8.0`; absent: a current one.
+    /// Release of HBN, for example `2.3.0-doca2.8.0`; absent: it is looked up.
     #[serde(deserialize_with = "parsed_some")]
     pub version: Option<HbnVersion>,
     /// How to run `nv`.

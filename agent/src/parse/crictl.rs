@@ -13,6 +13,19 @@ pub struct Container {
     pub running: bool,
     /// How often it was started again.
     pub attempt: u32,
+    /// The image it runs: mostly the image's id, from some runtimes its name.
+    pub image: String,
+}
+
+/// An image as `crictl images -o json` shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Image {
+    /// Its id, for example `sha256:83b3…`.
+    pub id: String,
+    /// Its names with their tags, for example `nvcr.io/nvidia/doca/doca_hbn:2.3.0-doca2.8.0`.
+    #[serde(default)]
+    pub repo_tags: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -25,6 +38,8 @@ struct Raw {
     id: String,
     metadata: RawMetadata,
     state: String,
+    #[serde(default, rename = "imageRef")]
+    image: String,
 }
 
 #[derive(Deserialize)]
@@ -45,6 +60,7 @@ pub fn containers(text: &str) -> Result<Vec<Container>, ParseFault> {
         name: raw.metadata.name,
         running: raw.state == "CONTAINER_RUNNING",
         attempt: raw.metadata.attempt,
+        image: raw.image,
     };
     Ok(list.containers.into_iter().map(container).collect())
 }
@@ -54,4 +70,26 @@ pub fn containers(text: &str) -> Result<Vec<Container>, ParseFault> {
 pub fn running<'c>(containers: &'c [Container], name: &str) -> Option<&'c Container> {
     let named = containers.iter().filter(|container| container.running && container.name == name);
     named.max_by_key(|container| container.attempt)
+}
+
+#[derive(Deserialize)]
+struct RawImages {
+    images: Vec<Image>,
+}
+
+/// Reads `crictl images -o json`.
+///
+/// # Errors
+/// [`ParseFault`] where the text is no such JSON.
+pub fn images(text: &str) -> Result<Vec<Image>, ParseFault> {
+    let list: RawImages = json("crictl images", text, "a JSON object with a list of images")?;
+    Ok(list.images)
+}
+
+/// The tags of the image that a container runs.
+pub fn image_tags<'t>(container: &'t Container, images: &'t [Image]) -> impl Iterator<Item = &'t str> {
+    let named = images.iter().filter(|image| image.id == container.image).flat_map(|image| &image.repo_tags);
+    // A colon before a slash belongs to the registry's port.
+    let tag = |name: &'t String| name.rsplit_once(':').map(|(_, tag)| tag).filter(|tag| !tag.contains('/'));
+    named.chain([&container.image]).filter(|name| !name.contains("sha256:")).filter_map(tag)
 }

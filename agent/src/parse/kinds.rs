@@ -2,8 +2,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    ParseFault, apply_answer, bgp_json, bgp_text, containers, df, diff, fdb, link_states, links, mac_table, nv_answer,
-    nv_bgp, nv_document, nv_revisions, nv_tables, privilege_level, supervisorctl, system_version,
+    ParseFault, apply_answer, bgp_json, bgp_text, containers, df, diff, fdb, images, link_states, links, mac_table,
+    nv_answer, nv_bgp, nv_document, nv_revisions, nv_tables, privilege_level, supervisorctl, system_version,
 };
 
 /// A kind of output that can be read by name.
@@ -41,6 +41,7 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "bgp-json", command: "vtysh -c 'show bgp summary json'", read: |text| bgp_json(text).map(value) },
     Kind { name: "bgp-text", command: "vtysh -c 'show bgp summary'", read: |text| bgp_text(text).map(value) },
     Kind { name: "bridge-fdb", command: "bridge -j fdb show", read: |text| fdb(text).map(value) },
+    Kind { name: "crictl-images", command: "crictl images -o json", read: |text| images(text).map(value) },
     Kind { name: "crictl-ps", command: "crictl ps -o json", read: |text| containers(text).map(value) },
     Kind { name: "df", command: "df -HP", read: |text| df(text).map(value) },
     Kind { name: "ip-link", command: "ip -j link show", read: |text| links(text).map(value) },

@@ -24,7 +24,7 @@ mod uptime;
 pub use bgp::{BgpPeer, BgpSummary, BgpTable, FailedSession, Family, PeerState};
 pub use bgp_json::bgp_json;
 pub use bgp_text::bgp_text;
-pub use crictl::{Container, containers, running};
+pub use crictl::{Container, Image, containers, image_tags, images, running};
 pub use df::{FileSystem, df};
 pub(crate) use fault::excerpt;
 pub use fault::{EXCERPT_BYTES, ParseFault};

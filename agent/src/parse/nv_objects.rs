@@ -34,22 +34,26 @@ pub enum SystemVersion {
     Unknown,
 }
 
-/// Reads `nv show system -o json`.
+/// Reads `nv show system -o json`: the release stands in `build`, in newer releases in the product's name and release or,
+/// if all else fails, in the image's build.
 ///
 /// # Errors
 /// [`ParseFault`] where the text is no JSON object.
 pub fn system_version(text: &str) -> Result<SystemVersion, ParseFault> {
     let system: BTreeMap<String, Value> = json("nv show system", text, "a JSON object")?;
-    let field = |name: &str| system.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
-    Ok(match (field("build"), field("product-release")) {
-        (Some(build), _) => match hbn(build) {
-            Ok((_, version)) => SystemVersion::Hbn(version.to_owned()),
-            Err(_) => SystemVersion::Other(build.to_owned()),
-        },
-        (None, Some(release)) => {
-            SystemVersion::Other(format!("{} {release}", field("product-name").unwrap_or_default()).trim().to_owned())
-        }
-        (None, None) => SystemVersion::Unknown,
+    let text = |value: Option<&Value>| {
+        let text = value.and_then(Value::as_str).unwrap_or_default().trim();
+        Some(text.to_owned()).filter(|text| !text.is_empty())
+    };
+    let field = |name: &str| text(system.get(name));
+    let product = |release| format!("{} {release}", field("product-name").unwrap_or_default()).trim().to_owned();
+    let image = || text(system.get("image").and_then(|image| image.get("build-id")));
+    let Some(words) = field("build").or_else(|| field("product-release").map(product)).or_else(image) else {
+        return Ok(SystemVersion::Unknown);
+    };
+    Ok(match hbn(&words) {
+        Ok((_, version)) => SystemVersion::Hbn(version.to_owned()),
+        Err(_) => SystemVersion::Other(words),
     })
 }
 

@@ -61,6 +61,11 @@ pub struct HbnVersion {
 pub struct HbnVersionError(String);
 
 impl HbnVersion {
+    /// Files are written for this one and later ones.
+    pub(crate) fn oldest() -> Self {
+        Self { hbn: vec![2, 0, 0], doca: vec![2, 5, 0] }
+    }
+
     /// From here on ports are named `..._if`.
     fn renamed_ports() -> Self {
         Self { hbn: vec![2, 3, 0], doca: vec![2, 8, 0] }

@@ -1,7 +1,7 @@
 use std::{collections::BTreeSet, fmt, net::IpAddr};
 
 use super::{
-    Acknowledgement, DhcpServer, Environment, NetworkConfig, TemplateError, Templates, Underlay,
+    Acknowledgement, DhcpServer, Environment, HbnVersion, NetworkConfig, TemplateError, Templates, Underlay,
     config::{Network, Port, Virtualization},
     dhcp, nvue,
 };
@@ -102,6 +102,14 @@ pub struct TenantPeer {
 /// Why nothing could be rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
+    /// HBN is older than what files are written for.
+    #[error("HBN {version} is too old: files are written for {oldest} and later")]
+    OldHbn {
+        /// What it is.
+        version: HbnVersion,
+        /// What it should be at least.
+        oldest: HbnVersion,
+    },
     /// A template is at fault.
     #[error(transparent)]
     Template(#[from] TemplateError),
@@ -141,6 +149,10 @@ pub fn files(
     environment: &Environment,
     templates: &Templates,
 ) -> Result<RenderedFiles, RenderError> {
+    let oldest = HbnVersion::oldest();
+    if let Some(version) = environment.hbn_version.clone().filter(|version| *version < oldest) {
+        return Err(RenderError::OldHbn { version, oldest });
+    }
     let gateway = config.intercept.gateway();
     let peers = |port: &Port| {
         let vrf = match config.virtualization {

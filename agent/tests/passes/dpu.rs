@@ -8,9 +8,10 @@ use super::controller::{Controller, admin};
 pub(crate) const ID: &str = "fm100ds0123456789abcdefghijklmnopqrstuv0123456789abcdefghij";
 
 /// NVUE as far as an agent sees it: pending and applied configurations, each a file, and the one to go back to from a
-/// trial. A file `on-<step>` is shell that runs before the step and may end the command.
+/// trial. A file `on-<step>` is shell that runs before the step and may end the command. What it is a part of is a file too.
 const NV: &str = r#"
 cd "$1"; shift
+[ "$1" = show ] && { echo "nv $*" >> probes; exec cat system.json; }
 echo "nv $*" >> commands
 revision() { r=$(($(cat revision 2>/dev/null || echo 0) + $1)); echo $r > revision; echo $r; }
 put() { [ -f applied ] && cp applied former; mv pending applied; }

@@ -9,5 +9,6 @@ mod controller;
 mod dpu;
 mod line;
 mod process;
+mod release;
 mod rest;
 mod transport;

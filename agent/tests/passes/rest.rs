@@ -51,6 +51,8 @@ struct State {
     knows_no_trials: bool,
     taken_back: usize,
     requests: Vec<String>,
+    /// What NVUE is a part of, if not of a current HBN.
+    build: Option<&'static str>,
 }
 
 /// User `agent`, password `s3cret`.
@@ -116,7 +118,7 @@ impl State {
                 let state = |id: &String| if self.trial && *id == self.ordered { "confirm" } else { "applied" };
                 (200, self.revisions.keys().map(|id| (id.clone(), json!({ "state": state(id) }))).collect())
             }
-            (&Method::GET, "system") => (200, json!({ "build": "HBN 3.2.0" })),
+            (&Method::GET, "system") => (200, json!({ "build": self.build.unwrap_or("HBN 3.2.0") })),
             (&Method::GET, path) if path.starts_with('?') => {
                 let (rev, diff) = path.trim_start_matches("?rev=").split_once("&diff=").unwrap();
                 let (this, that) = (self.tree(rev), self.tree(diff.trim_end_matches("&filled=false")));
@@ -342,6 +344,14 @@ async fn a_trial_that_outlived_its_agent_is_taken_back_first() {
     assert_eq!(site.nvue.state().taken_back, 1);
     assert!(!site.nvue.state().trial && site.runs("192.0.2.12"), "applied anew, and kept");
     assert_eq!(site.version().as_deref(), Some("V2-T2"), "{}", site.error());
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn it_says_what_release_of_hbn_this_is() {
+    let site = Site::new().await;
+    site.nvue.state().build = Some("HBN 2.2.0");
+    site.agent().pass().await;
+    assert!(site.nvue.state().applied["interface"].get("pf0hpf_sf").is_some());
 }
 
 #[tokio::test(flavor = "current_thread")]

@@ -1,4 +1,4 @@
-use agent::parse::{containers, df, fdb, links, privilege_level, running, supervisorctl};
+use agent::parse::{containers, df, fdb, image_tags, images, links, privilege_level, running, supervisorctl};
 
 use super::{case, fixture};
 
@@ -36,6 +36,23 @@ fn the_container_of_hbn_is_the_running_attempt() {
         let id = running(&all, "doca-hbn").and_then(|container| container.id.get(..4));
         assert_eq!(id, wanted, "{name}");
     }
+}
+
+#[test]
+fn the_tag_of_a_containers_image_is_found_by_id_or_stands_in_its_name() {
+    let images = images(&fixture("commands/crictl_images.json")).unwrap();
+    assert_eq!(images.len(), 3);
+    let mut container = containers(&fixture("commands/crictl_ps_all.json")).unwrap().remove(0);
+    for (image, wanted) in [
+        (container.image.clone(), &["2.3.0-doca2.8.0"][..]),
+        ("nvcr.io:5000/nvidia/doca/doca_hbn:3.2.0".to_owned(), &["3.2.0"]),
+        ("nvcr.io:5000/nvidia/doca/doca_hbn".to_owned(), &[]),
+        (String::new(), &[]),
+    ] {
+        container.image = image;
+        assert_eq!(image_tags(&container, &images).collect::<Vec<_>>(), wanted);
+    }
+    assert!(agent::parse::images("time=\"now\" level=fatal msg=\"connect: no such file\"").is_err());
 }
 
 #[test]

@@ -155,7 +155,15 @@ fn the_release_stands_in_several_places_or_nowhere() {
     ] {
         assert_eq!(system_version(&case(name)).unwrap(), wanted, "{name}");
     }
-    assert_eq!(system_version("{}").unwrap(), SystemVersion::Unknown);
+    for (text, wanted) in [
+        ("{}", SystemVersion::Unknown),
+        (r#"{"build": " ", "image": 7}"#, SystemVersion::Unknown),
+        (r#"{"product-name": "HBN", "product-release": "3.3.0"}"#, SystemVersion::Hbn("3.3.0".into())),
+        (r#"{"image": {"build-id": "HBN 3.3.0"}}"#, SystemVersion::Hbn("3.3.0".into())),
+        (r#"{"image": {"build-id": "5.16.0.0042"}}"#, SystemVersion::Other("5.16.0.0042".into())),
+    ] {
+        assert_eq!(system_version(text).unwrap(), wanted, "{text}");
+    }
 }
 
 #[test]

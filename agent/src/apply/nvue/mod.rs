@@ -9,8 +9,11 @@ use http::HttpFault;
 use rest::NvRest;
 pub(crate) use rest::answers;
 
-use super::command::{CommandFault, run};
-use crate::config::Hbn;
+use super::command::{CommandFault, ask, run};
+use crate::{
+    config::Hbn,
+    parse::{SystemVersion, system_version},
+};
 
 /// NVUE, reached by its `nv` command or by its REST interface.
 pub(crate) struct Nvue<'a> {
@@ -94,6 +97,17 @@ impl NvueFault {
             Self::Unclear { step, .. } => *step == APPLY,
             _ => false,
         }
+    }
+}
+
+/// What NVUE says that it is a part of.
+pub(crate) async fn system(hbn: &Hbn) -> Result<SystemVersion, String> {
+    match &hbn.rest {
+        Some(rest) => {
+            let text = rest::system(rest, hbn.command_timeout).await?;
+            system_version(&text).map_err(|fault| fault.to_string())
+        }
+        None => ask(&hbn.nv, &["show", "system", "-o", "json"], hbn.command_timeout, system_version).await,
     }
 }
 

@@ -34,8 +34,13 @@ const ID: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').r
 
 /// Whether NVUE answers at all.
 pub(crate) async fn answers(rest: &NvueRest, limit: Duration) -> Result<(), String> {
+    system(rest, limit).await.map(drop)
+}
+
+/// What `nv show system -o json` would print.
+pub(super) async fn system(rest: &NvueRest, limit: Duration) -> Result<String, String> {
     match send(rest, Method::GET, "/nvue_v1/system", None, limit).await {
-        Ok(Reply { status: 200..=299, .. }) => Ok(()),
+        Ok(Reply { status: 200..=299, body }) => Ok(body.to_string()),
         Ok(Reply { status, .. }) => Err(format!("NVUE at {} answers with status {status}", rest.url)),
         Err(fault) => Err(fault.to_string()),
     }
