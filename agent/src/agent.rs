@@ -13,6 +13,7 @@ use crate::{
     fetch::{Answer, Desired, Isolation},
     health::{self, Findings, Severity},
     intent::Digest,
+    last_request::last_dhcp_requests,
     marker::{Applied, Marker, timestamp},
     observe::Ports,
     plan::{Running, plan},
@@ -276,6 +277,7 @@ impl Agent {
             error: error.as_deref(),
             findings,
             ports: &ports,
+            dhcp_requests: last_dhcp_requests(&self.settings.dhcp, self.wanted.last()),
             host_mac: self.settings.hbn.host_mac,
             certificate_expiry: self.controller.certificate_expiry(),
         };

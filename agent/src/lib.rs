@@ -12,6 +12,7 @@ mod controller;
 mod fetch;
 mod health;
 mod intent;
+mod last_request;
 pub mod lint;
 mod marker;
 mod observe;

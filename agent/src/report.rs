@@ -3,7 +3,7 @@ use proto::{
     common::InstanceId,
     forge::{
         DpuNetworkStatus, FlatInterfaceConfig, InstanceInterfaceStatusObservation, InterfaceFunctionType,
-        ManagedHostNetworkConfigResponse, NetworkSecurityGroupStatus,
+        LastDhcpRequest, ManagedHostNetworkConfigResponse, NetworkSecurityGroupStatus,
     },
 };
 
@@ -21,6 +21,8 @@ pub(crate) struct Report<'a> {
     pub(crate) findings: &'a Findings,
     /// What HBN tells about the host's ports.
     pub(crate) ports: &'a Ports,
+    /// When the host last asked for its address.
+    pub(crate) dhcp_requests: Vec<LastDhcpRequest>,
     /// MAC address of the host's physical function, if the operator told it.
     pub(crate) host_mac: Option<MacAddress>,
     /// When this DPU's certificate ends, in seconds since the epoch.
@@ -47,6 +49,7 @@ pub(crate) fn status(report: &Report<'_>) -> DpuNetworkStatus {
         dpu_agent_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         client_certificate_expiry_unix_epoch_secs: report.certificate_expiry,
         dpu_health: Some(report.findings.report()),
+        last_dhcp_requests: report.dhcp_requests.clone(),
         instance_config_version: instance.and_then(|instance| text(&instance.config_version)),
         dpu_extension_service_version: instance.and_then(|instance| text(&instance.dpu_extension_service_version)),
         ..DpuNetworkStatus::default()

@@ -115,6 +115,9 @@ impl Settings {
         if self.dhcp.server == DhcpServer::Dhcpd && !self.dhcp.reload.is_empty() && self.dhcp.stop.is_empty() {
             return fault("`dhcp.stop` must say how dhcpd is stopped, beside `dhcp.reload`");
         }
+        if self.dhcp.server == DhcpServer::Dhcpd && self.dhcp.requests_file.is_some() {
+            return fault("`dhcp.requests_file`: dhcpd writes nothing down of hosts whose address is fixed");
+        }
         if self.hbn.uplinks.is_empty() {
             return fault("`hbn.uplinks` must name at least one uplink");
         }
@@ -135,6 +138,7 @@ impl Settings {
                 ntp_servers: dhcp.ntp_servers.clone(),
                 provisioning_server: dhcp.provisioning_server,
                 kea_hooks: dhcp.kea_hooks.clone(),
+                kea_leases: dhcp.requests_file.as_ref().map(|file| file.display().to_string()),
                 ..DhcpSettings::default()
             },
         }
@@ -221,6 +225,7 @@ mod tests {
             (&format!("{LEAST}[period]\nisolate_after = 0"), "isolate_after"),
             (&format!("{LEAST}[dhcp]\nserver = \"dnsmasq\""), "dnsmasq"),
             (&format!("{LEAST}[dhcp]\nserver = \"dhcpd\"\nreload = [\"true\"]"), "dhcp.stop"),
+            (&format!("{LEAST}[dhcp]\nserver = \"dhcpd\"\nrequests_file = \"/x\""), "dhcp.requests_file"),
             (&format!("{LEAST}[hbn]\nhost_mac = \"02:00\""), "no MAC address"),
             (&format!("{LEAST}[tls]\ncert = \"a\""), "tls.key"),
             (&LEAST.replace("http://", "ftp://"), "http://"),

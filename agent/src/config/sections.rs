@@ -137,6 +137,8 @@ pub struct Dhcp {
     pub provisioning_server: Option<Ipv4Addr>,
     /// Directory of Kea's hook libraries, as Kea sees it; absent: a host is known by its MAC address.
     pub kea_hooks: Option<String>,
+    /// Where the server writes down when the host asked; absent: that is not reported, and Kea writes nothing down.
+    pub requests_file: Option<PathBuf>,
 }
 
 /// What is checked.
@@ -276,6 +278,7 @@ impl Default for Dhcp {
             ntp_servers: Vec::new(),
             provisioning_server: None,
             kea_hooks: None,
+            requests_file: None,
         }
     }
 }

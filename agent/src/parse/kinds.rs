@@ -2,8 +2,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    ParseFault, apply_answer, bgp_json, bgp_text, containers, df, diff, fdb, images, link_states, links, mac_table,
-    nv_answer, nv_bgp, nv_document, nv_revisions, nv_tables, privilege_level, supervisorctl, system_version,
+    ParseFault, apply_answer, bgp_json, bgp_text, containers, df, dhcp_timestamps, diff, fdb, images, kea_leases,
+    link_states, links, mac_table, nv_answer, nv_bgp, nv_document, nv_revisions, nv_tables, privilege_level,
+    supervisorctl, system_version,
 };
 
 /// A kind of output that can be read by name.
@@ -44,7 +45,13 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "crictl-images", command: "crictl images -o json", read: |text| images(text).map(value) },
     Kind { name: "crictl-ps", command: "crictl ps -o json", read: |text| containers(text).map(value) },
     Kind { name: "df", command: "df -HP", read: |text| df(text).map(value) },
+    Kind {
+        name: "dhcp-timestamps",
+        command: "cat dhcp_timestamps.json",
+        read: |text| dhcp_timestamps(text).map(value),
+    },
     Kind { name: "ip-link", command: "ip -j link show", read: |text| links(text).map(value) },
+    Kind { name: "kea-leases", command: "cat kea-leases4.csv", read: |text| Ok(value(kea_leases(text))) },
     Kind { name: "mlxprivhost", command: "mlxprivhost -d DEVICE query", read: |text| privilege_level(text).map(value) },
     Kind { name: "nv-answer", command: "nv show …", read: |text| Ok(value(nv_answer(text))) },
     Kind { name: "nv-apply", command: "nv config apply -y", read: |text| Ok(value(apply_answer(text))) },

@@ -119,6 +119,8 @@ pub struct DhcpSettings {
     pub provisioning_server: Option<Ipv4Addr>,
     /// Directory of Kea's hook libraries, as Kea sees it. With it a host is known by its port, without by its MAC address.
     pub kea_hooks: Option<String>,
+    /// File that Kea writes its leases to; none: it keeps them in memory.
+    pub kea_leases: Option<String>,
     /// How long an address is leased.
     pub lease: Duration,
     /// When a host asks to renew.
@@ -181,6 +183,7 @@ impl Default for DhcpSettings {
             ntp_servers: Vec::new(),
             provisioning_server: None,
             kea_hooks: None,
+            kea_leases: None,
             lease: Duration::from_secs(604_800),
             renew: Duration::from_secs(3_600),
             rebind: Duration::from_secs(432_000),

@@ -7,6 +7,7 @@ mod applying;
 mod authority;
 mod controller;
 mod dpu;
+mod last_request;
 mod line;
 mod process;
 mod release;

@@ -6,6 +6,7 @@ mod apply;
 mod bgp_json;
 mod bgp_text;
 mod captures;
+mod dhcp_requests;
 mod hbn;
 mod nv;
 mod robust;
