@@ -8,7 +8,6 @@ use std::{
 use crate::{
     Settings,
     apply::{Before, apply, on_disk},
-    certificate::{NOTICE, seconds_left},
     controller::Controller,
     fetch::{Answer, Desired, Isolation},
     health::{self, Findings, Severity},
@@ -20,6 +19,7 @@ use crate::{
     proof::{prove, uplinks_up},
     release::Release,
     render::Expectations,
+    renewal::Renewal,
     report::{Report, status},
     retry::Retry,
     status::{Runs, Said, StatusFile, alert_lines},
@@ -49,6 +49,7 @@ pub struct Agent {
     /// The controller did not say last that it does not know this DPU.
     known: bool,
     report_failure: Option<String>,
+    renewal: Renewal,
     status: Option<StatusFile>,
 }
 
@@ -107,6 +108,7 @@ impl Agent {
             said: Said::default(),
             known: true,
             report_failure: None,
+            renewal: Renewal::new(settings.machine_id.clone()),
             status: None,
             settings,
         })
@@ -130,7 +132,8 @@ impl Agent {
             self.report(&findings).await;
         }
         self.keep_status(&findings);
-        Pass { next_in: self.next_in(), healthy: findings.is_healthy() }
+        let next_in = if self.renew().await { Duration::ZERO } else { self.next_in() };
+        Pass { next_in, healthy: findings.is_healthy() }
     }
 
     /// Checks the DPU without changing anything: what the last pass of a daemon made of it, and what only people ask.
@@ -149,6 +152,20 @@ impl Agent {
     /// Whatever failed is tried at once in the next pass.
     pub fn hurry(&mut self) {
         self.retry.reset();
+        self.renewal.hurry();
+    }
+
+    /// Has this DPU's certificate renewed, if it is time to; whether a new one opens what the former did not.
+    async fn renew(&mut self) -> bool {
+        let Some(former) = self.controller.certificate() else { return false };
+        if !self.settings.tls.renew || !self.renewal.is_due(&former, SystemTime::now(), Instant::now()) {
+            return false;
+        }
+        let renewed = self.controller.renew().await;
+        self.renewal.tried(renewed.as_ref().err().cloned(), Instant::now());
+        let Ok(new) = renewed else { return false };
+        tracing::info!("this DPU's certificate was renewed: it ends in {} hours", new.left(SystemTime::now()) / 3600);
+        former.left(SystemTime::now()) <= 0
     }
 
     /// Asks the controller; whether it can be told something too.
@@ -234,17 +251,21 @@ impl Agent {
         }
     }
 
-    async fn check(&self) -> Findings {
+    async fn check(&mut self) -> Findings {
         let mut findings = health::check(&self.settings, &self.expected).await;
         if !findings.any() {
             findings.alert("HealthProbes", None, Severity::Critical, "Nothing was checked: no probe is configured");
         }
-        if let Some(end) = self.controller.certificate_expiry() {
-            let left = seconds_left(end, SystemTime::now());
-            if u64::try_from(left).is_ok_and(|left| left > NOTICE.as_secs()) {
+        if let Some(validity) = self.controller.certificate() {
+            let left = validity.left(SystemTime::now());
+            if left > validity.notice() {
                 findings.success("ClientCertificate", None);
             } else {
-                let message = format!("This DPU's certificate ends in {} hours", left / 3600);
+                let hours = left.unsigned_abs() / 3600;
+                let when = if left > 0 { format!("ends in {hours}") } else { format!("ended {hours}") };
+                let ago = if left > 0 { "" } else { " ago" };
+                let failure = self.renewal.failure().map(|why| format!("; it cannot be renewed: {why}"));
+                let message = format!("This DPU's certificate {when} hours{ago}{}", failure.unwrap_or_default());
                 findings.alert("ClientCertificate", None, Severity::Notice, message);
             }
         }
@@ -279,7 +300,7 @@ impl Agent {
             ports: &ports,
             dhcp_requests: last_dhcp_requests(&self.settings.dhcp, self.wanted.last()),
             host_mac: self.settings.hbn.host_mac,
-            certificate_expiry: self.controller.certificate_expiry(),
+            certificate_expiry: self.controller.certificate().map(|validity| validity.end),
         };
         let failure = self.controller.record(status(&report)).await.err();
         if failure != self.report_failure {

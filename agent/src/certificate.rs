@@ -1,54 +1,189 @@
-use std::time::{Duration, SystemTime};
+//! This DPU's certificate: from when to when it is valid, and how its files are replaced.
 
-use x509_cert::Certificate;
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
 
-/// Warn this long before a certificate ends.
-pub(crate) const NOTICE: Duration = Duration::from_secs(7 * 86_400);
+use x509_cert::{Certificate, der::Encode as _};
 
-/// When the first certificate of a PEM chain ends, in seconds since the epoch.
-///
-/// # Errors
-/// Why the text holds no certificate.
-pub(crate) fn expiry(pem: &[u8]) -> Result<i64, String> {
-    let chain = Certificate::load_pem_chain(pem).map_err(|error| error.to_string())?;
-    let certificate = chain.first().ok_or("it holds no certificate")?;
-    let end = certificate.tbs_certificate().validity().not_after.to_unix_duration();
-    i64::try_from(end.as_secs()).map_err(|error| error.to_string())
+use crate::private_file::{modified, remove, write_private};
+
+const DAY: i64 = 86_400;
+
+/// When a certificate is valid, in seconds since the epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Validity {
+    pub(crate) begin: i64,
+    pub(crate) end: i64,
 }
 
-/// Seconds from `now` to `end`: below 0 once it is over.
-pub(crate) fn seconds_left(end: i64, now: SystemTime) -> i64 {
-    let now = match now.duration_since(SystemTime::UNIX_EPOCH) {
+impl Validity {
+    /// That of the first certificate of a PEM chain.
+    ///
+    /// # Errors
+    /// Why the text holds no certificate.
+    pub(crate) fn read(pem: &[u8]) -> Result<Self, String> {
+        let chain = Certificate::load_pem_chain(pem).map_err(|error| error.to_string())?;
+        let certificate = chain.first().ok_or("it holds no certificate")?;
+        let validity = certificate.tbs_certificate().validity();
+        let seconds = |time: x509_cert::time::Time| {
+            i64::try_from(time.to_unix_duration().as_secs()).map_err(|error| error.to_string())
+        };
+        Ok(Self { begin: seconds(validity.not_before)?, end: seconds(validity.not_after)? })
+    }
+
+    /// Seconds from `now` to the end: below 0 once it is over.
+    pub(crate) fn left(&self, now: SystemTime) -> i64 {
+        self.end.saturating_sub(since_epoch(now))
+    }
+
+    /// People hear of the end this long before it, in seconds: a week, or a quarter of a short life.
+    pub(crate) fn notice(&self) -> i64 {
+        (7 * DAY).min(self.end.saturating_sub(self.begin) / 4)
+    }
+}
+
+/// Seconds, below 0 for a clock before 1970.
+pub(crate) fn since_epoch(now: SystemTime) -> i64 {
+    match now.duration_since(SystemTime::UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
         Err(before) => i64::try_from(before.duration().as_secs()).map_or(i64::MIN, |secs| -secs),
-    };
-    end.saturating_sub(now)
+    }
+}
+
+/// Files of a certificate and its key.
+///
+/// A new pair is written beside the old one first and then moved, the key before the certificate: while the new
+/// certificate is still beside, the key in place may be either.
+#[derive(Debug)]
+pub(crate) struct OwnCertificate {
+    cert: PathBuf,
+    key: PathBuf,
+    read: Option<SystemTime>,
+    validity: Option<Validity>,
+}
+
+impl OwnCertificate {
+    pub(crate) fn new(cert: PathBuf, key: PathBuf) -> Self {
+        Self { cert, key, read: None, validity: None }
+    }
+
+    /// That of the file, or of the last one that could be read.
+    pub(crate) fn validity(&mut self) -> Option<Validity> {
+        let changed = modified(&self.cert);
+        if changed.is_some() && changed != self.read {
+            self.read = changed;
+            let read = fs::read(&self.cert).map_err(|error| error.to_string()).and_then(|pem| Validity::read(&pem));
+            match read {
+                Ok(validity) => self.validity = Some(validity),
+                Err(why) => tracing::warn!("the end of this DPU's certificate is not known: {why}"),
+            }
+        }
+        self.validity
+    }
+
+    /// The certificate as it is shown to others.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub(crate) fn der(&self) -> Result<Vec<u8>, String> {
+        let pem = fs::read(&self.cert).map_err(|error| error.to_string())?;
+        let chain = Certificate::load_pem_chain(&pem).map_err(|error| error.to_string())?;
+        chain.first().ok_or("it holds no certificate")?.to_der().map_err(|error| error.to_string())
+    }
+
+    pub(crate) fn key(&self) -> io::Result<Vec<u8>> {
+        fs::read(&self.key)
+    }
+
+    /// Puts a certificate in place of the present one, and a key, if it has another.
+    pub(crate) fn replace(&self, pem: &[u8], key: Option<&[u8]>) -> io::Result<()> {
+        let Some(key) = key else { return write_private(&self.cert, pem) };
+        write_private(&beside(&self.key), key)?;
+        write_private(&beside(&self.cert), pem)?;
+        self.finish()
+    }
+
+    /// Ends a replacement that was cut off: the new pair is taken if it is whole.
+    pub(crate) fn finish(&self) -> io::Result<()> {
+        let (cert, key) = (beside(&self.cert), beside(&self.key));
+        if !cert.exists() {
+            return remove(&key);
+        }
+        if key.exists() {
+            fs::rename(&key, &self.key)?;
+            sync_directory(&self.key)?;
+        }
+        fs::rename(&cert, &self.cert)?;
+        sync_directory(&self.cert)
+    }
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".next");
+    beside.into()
+}
+
+/// Moves of files must not reach the disk in another order.
+fn sync_directory(of: &Path) -> io::Result<()> {
+    let directory = of.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
-    fn the_end_of_a_certificate_is_read() {
+    fn the_life_of_a_certificate_is_read() {
         let mut parameters = rcgen::CertificateParams::new(vec!["dpu-7.example".to_owned()]).unwrap();
+        parameters.not_before = rcgen::date_time_ymd(2031, 3, 5);
         parameters.not_after = rcgen::date_time_ymd(2031, 4, 5);
         let key = rcgen::KeyPair::generate().unwrap();
         let pem = parameters.self_signed(&key).unwrap().pem();
-        assert_eq!(expiry(pem.as_bytes()), Ok(1_933_113_600));
+        let validity = Ok(Validity { begin: 1_930_435_200, end: 1_933_113_600 });
+        assert_eq!(Validity::read(pem.as_bytes()), validity);
         // A file without an end of line is one too; half a file is not.
-        assert_eq!(expiry(pem.trim_end().as_bytes()), Ok(1_933_113_600));
-        assert!(expiry(pem.get(..pem.len() / 2).unwrap().as_bytes()).is_err());
-        assert!(expiry(b"").is_err());
+        assert_eq!(Validity::read(pem.trim_end().as_bytes()), validity);
+        assert!(Validity::read(pem.get(..pem.len() / 2).unwrap().as_bytes()).is_err());
+        assert!(Validity::read(b"").is_err());
     }
 
     #[test]
     fn time_left_goes_below_zero_and_never_wraps() {
-        let day = 86_400;
         let at = |secs: u64| SystemTime::UNIX_EPOCH + Duration::from_secs(secs);
-        assert_eq!(seconds_left(day, at(0)), day);
-        assert_eq!(seconds_left(0, at(86_400)), -day);
-        assert_eq!(seconds_left(0, SystemTime::UNIX_EPOCH - Duration::from_secs(86_400)), day);
-        assert_eq!(seconds_left(i64::MIN, at(5)), i64::MIN);
+        let ends = |end| Validity { begin: 0, end };
+        assert_eq!(ends(DAY).left(at(0)), DAY);
+        assert_eq!(ends(0).left(at(86_400)), -DAY);
+        assert_eq!(ends(0).left(SystemTime::UNIX_EPOCH - Duration::from_secs(86_400)), DAY);
+        assert_eq!(ends(i64::MIN).left(at(5)), i64::MIN);
+        assert_eq!((ends(30 * DAY).notice(), ends(DAY).notice()), (7 * DAY, DAY / 4));
+    }
+
+    #[test]
+    fn a_replacement_that_was_cut_off_leaves_a_pair_that_fits() {
+        // Files before, by what they hold; cert and key that are taken.
+        for (case, before, taken) in [
+            ("nothing was begun", &[("cert", "old"), ("key", "old")][..], "old"),
+            ("the key was written", &[("cert", "old"), ("key", "old"), ("key.next", "new")], "old"),
+            ("both were written", &[("cert", "old"), ("key", "old"), ("key.next", "new"), ("cert.next", "new")], "new"),
+            ("the key was moved", &[("cert", "old"), ("key", "new"), ("cert.next", "new")], "new"),
+            ("all was done", &[("cert", "new"), ("key", "new")], "new"),
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            let place = |name: &str| directory.path().join(name);
+            before.iter().for_each(|(name, text)| fs::write(place(name), text).unwrap());
+            let own = OwnCertificate::new(place("cert"), place("key"));
+            own.finish().unwrap();
+            let read = |name| fs::read_to_string(place(name)).unwrap();
+            assert_eq!((read("cert"), read("key")), (taken.into(), taken.into()), "{case}");
+            assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "{case}: no key lies about");
+        }
     }
 }

@@ -5,17 +5,22 @@ use std::{
 
 use proto::{
     MachineId,
-    forge::{DpuNetworkStatus, ManagedHostNetworkConfigRequest, VersionRequest, forge_client::ForgeClient},
+    forge::{
+        DpuNetworkStatus, MachineCertificate, MachineCertificateRenewRequest, ManagedHostNetworkConfigRequest,
+        VersionRequest, forge_client::ForgeClient,
+    },
 };
 use tonic::{
-    Code, Status,
+    Code, Request, Status,
+    metadata::MetadataValue,
     transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
 };
 
 use crate::{
     Settings,
-    certificate::expiry,
+    certificate::{OwnCertificate, Validity},
     fetch::{Answer, Failure},
+    private_file::modified,
 };
 
 /// The connection to the site controller.
@@ -25,7 +30,7 @@ use crate::{
 pub(crate) struct Controller {
     settings: ConnectionSettings,
     connection: Option<Connection>,
-    expiry: Option<i64>,
+    own: Option<OwnCertificate>,
 }
 
 struct ConnectionSettings {
@@ -51,7 +56,9 @@ pub(crate) enum ConnectFault {
 impl Controller {
     pub(crate) fn new(settings: &Settings) -> Self {
         let Settings { controller, tls, rpc, .. } = settings.clone();
-        Self { settings: ConnectionSettings { uri: controller, tls, rpc }, connection: None, expiry: None }
+        let pair = tls.cert.clone().zip(tls.key.clone()).filter(|_| controller.starts_with("https://"));
+        let own = pair.map(|(cert, key)| OwnCertificate::new(cert, key));
+        Self { settings: ConnectionSettings { uri: controller, tls, rpc }, connection: None, own }
     }
 
     /// Asks what this DPU is to run.
@@ -83,9 +90,53 @@ impl Controller {
         })
     }
 
-    /// When this DPU's own certificate ends, in seconds since the epoch; none without a readable one.
-    pub(crate) fn certificate_expiry(&self) -> Option<i64> {
-        self.expiry
+    /// When this DPU's own certificate is valid; none without a readable one.
+    pub(crate) fn certificate(&mut self) -> Option<Validity> {
+        self.own.as_mut()?.validity()
+    }
+
+    /// Has this DPU's certificate renewed; when the new one is valid.
+    ///
+    /// A certificate that is over opens no connection. So its renewal is asked for on one without, which shows the
+    /// former certificate and gets another for the same key.
+    pub(crate) async fn renew(&mut self) -> Result<Validity, String> {
+        let validity = self.certificate().ok_or("there is none that can be read")?;
+        let limit = self.settings.rpc.connect_timeout + self.settings.rpc.call_timeout;
+        let mut request = Request::new(MachineCertificateRenewRequest::default());
+        let mut client = if validity.left(SystemTime::now()) > 0 {
+            self.client().map_err(|fault| fault.to_string())?
+        } else {
+            let own = self.own.as_ref().ok_or("there is none")?;
+            let former = own.der().map_err(|why| format!("it cannot be read: {why}"))?;
+            request.metadata_mut().insert_bin(proto::FORMER_CERTIFICATE, MetadataValue::from_bytes(&former));
+            self.settings.client(None).map_err(|fault| fault.to_string())?
+        };
+        let answer = bounded(limit, client.renew_machine_certificate(request)).await.map_err(|status| {
+            self.after(&status);
+            plain(&status)
+        })?;
+        let new = answer.machine_certificate.ok_or("the answer holds no certificate")?;
+        self.install(&new, &validity)
+    }
+
+    /// Puts a new certificate in place, if it is of use.
+    fn install(&self, new: &MachineCertificate, former: &Validity) -> Result<Validity, String> {
+        let own = self.own.as_ref().ok_or("there is none to replace")?;
+        let validity = Validity::read(&new.public_key);
+        let validity = validity.map_err(|why| format!("the one that was sent cannot be read: {why}"))?;
+        if validity.end <= former.end {
+            return Err("the one that was sent does not last longer".to_owned());
+        }
+        let new_key = Some(new.private_key.as_slice()).filter(|key| !key.is_empty());
+        let key = match new_key {
+            Some(key) => key.to_vec(),
+            None => own.key().map_err(|error| format!("its key cannot be read: {error}"))?,
+        };
+        let pem = [&new.public_key[..], b"\n", &new.issuing_ca, b"\n"].concat();
+        let fits = self.settings.client(Some(Identity::from_pem(&pem, key)));
+        fits.map_err(|fault| format!("the one that was sent is of no use: {fault}"))?;
+        own.replace(&pem, new_key).map_err(|error| format!("its files cannot be replaced: {error}"))?;
+        Ok(validity)
     }
 
     /// Whether the controller answers at all.
@@ -108,7 +159,11 @@ impl Controller {
         {
             return Ok(connection.client.clone());
         }
-        self.expiry = self.settings.expiry().or(self.expiry);
+        if let Some(own) = &self.own
+            && let Err(error) = own.finish()
+        {
+            tracing::warn!("a renewal of this DPU's certificate that was cut off cannot be ended: {error}");
+        }
         match self.settings.connect() {
             Ok(connection) => Ok(self.connection.insert(connection).client.clone()),
             // A renewal in progress leaves a half-written pair: what works is kept until the files are good again.
@@ -136,11 +191,20 @@ fn transport_may_be_at_fault(status: &Status) -> bool {
 
 impl ConnectionSettings {
     fn connect(&self) -> Result<Connection, ConnectFault> {
-        let fault =
-            |error: tonic::transport::Error| ConnectFault::Endpoint { uri: self.uri.clone(), reason: chain(&error) };
         let files = [&self.tls.ca, &self.tls.cert, &self.tls.key];
         let certificates = files.iter().filter_map(|file| file.as_ref()).map(|path| (path.clone(), modified(path)));
-        let certificates: Vec<_> = certificates.collect();
+        let certificates = certificates.collect();
+        let identity = match (&self.tls.cert, &self.tls.key) {
+            (Some(cert), Some(key)) => Some(Identity::from_pem(read(cert)?, read(key)?)),
+            _ => None,
+        };
+        Ok(Connection { client: self.client(identity)?, certificates })
+    }
+
+    /// A client that shows who it is, or not. It connects when it is first used.
+    fn client(&self, identity: Option<Identity>) -> Result<ForgeClient<Channel>, ConnectFault> {
+        let fault =
+            |error: tonic::transport::Error| ConnectFault::Endpoint { uri: self.uri.clone(), reason: chain(&error) };
         let mut endpoint = Endpoint::from_shared(self.uri.clone())
             .map_err(fault)?
             .connect_timeout(self.rpc.connect_timeout)
@@ -149,27 +213,19 @@ impl ConnectionSettings {
             .http2_keep_alive_interval(Duration::from_secs(20))
             .keep_alive_timeout(self.rpc.connect_timeout);
         if self.uri.starts_with("https://") {
-            endpoint = endpoint.tls_config(self.tls()?).map_err(fault)?;
+            endpoint = endpoint.tls_config(self.tls(identity)?).map_err(fault)?;
         }
         let limit = usize::from(self.rpc.max_message_mib) * 1024 * 1024;
-        let client = ForgeClient::new(endpoint.connect_lazy()).max_decoding_message_size(limit);
-        Ok(Connection { client, certificates })
+        Ok(ForgeClient::new(endpoint.connect_lazy()).max_decoding_message_size(limit))
     }
 
-    fn expiry(&self) -> Option<i64> {
-        let pem = std::fs::read(self.tls.cert.as_ref()?).ok()?;
-        expiry(&pem).inspect_err(|why| tracing::warn!("the end of this DPU's certificate is not known: {why}")).ok()
-    }
-
-    fn tls(&self) -> Result<ClientTlsConfig, ConnectFault> {
-        let read =
-            |path: &Path| std::fs::read(path).map_err(|source| ConnectFault::Read { path: path.to_owned(), source });
+    fn tls(&self, identity: Option<Identity>) -> Result<ClientTlsConfig, ConnectFault> {
         let mut tls = ClientTlsConfig::new();
         if let Some(ca) = &self.tls.ca {
             tls = tls.ca_certificate(Certificate::from_pem(read(ca)?));
         }
-        if let (Some(cert), Some(key)) = (&self.tls.cert, &self.tls.key) {
-            tls = tls.identity(Identity::from_pem(read(cert)?, read(key)?));
+        if let Some(identity) = identity {
+            tls = tls.identity(identity);
         }
         if let Some(domain) = &self.tls.domain {
             tls = tls.domain_name(domain);
@@ -189,8 +245,8 @@ async fn bounded<T>(
     }
 }
 
-fn modified(path: &Path) -> Option<SystemTime> {
-    std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
+fn read(path: &Path) -> Result<Vec<u8>, ConnectFault> {
+    std::fs::read(path).map_err(|source| ConnectFault::Read { path: path.to_owned(), source })
 }
 
 fn plain(status: &Status) -> String {

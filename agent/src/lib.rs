@@ -22,6 +22,7 @@ mod private_file;
 mod proof;
 mod release;
 pub mod render;
+mod renewal;
 mod report;
 mod retry;
 mod status;

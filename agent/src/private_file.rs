@@ -4,6 +4,7 @@ use std::{
     io::{self, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     path::Path,
+    time::SystemTime,
 };
 
 /// Removes a file, if it is there.
@@ -12,6 +13,11 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
+}
+
+/// When a file was last written; none if there is none.
+pub(crate) fn modified(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
 }
 
 /// Replaces a file as a whole, readable by its owner only; its directory is made if need be.

@@ -10,7 +10,7 @@ use super::{
 use crate::render::{DhcpServer, HbnVersion};
 
 /// Certificates, PEM files; read again whenever they change.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tls {
     /// Who may sign the controller's certificate.
@@ -21,6 +21,8 @@ pub struct Tls {
     pub key: Option<PathBuf>,
     /// Name in the controller's certificate, where it is not the host in `controller`.
     pub domain: Option<String>,
+    /// The controller is asked to renew the certificate.
+    pub renew: bool,
 }
 
 /// Bounds of one call.
@@ -222,6 +224,12 @@ impl Hbn {
     #[must_use]
     pub fn nvue_file_here(&self) -> PathBuf {
         under(&self.root_dir, &self.nvue_file)
+    }
+}
+
+impl Default for Tls {
+    fn default() -> Self {
+        Self { ca: None, cert: None, key: None, domain: None, renew: true }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Certificates of a site.
 
+use std::time::Duration;
+
 use rcgen::{CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 
@@ -23,11 +25,17 @@ impl Authority {
     }
 
     pub(crate) fn issue_until(&self, name: &str, year: i32) -> (String, String) {
-        let key = KeyPair::generate().unwrap();
+        let key = KeyPair::generate().unwrap().serialize_pem();
+        let end = rcgen::date_time_ymd(year, 1, 1).unix_timestamp().unsigned_abs();
+        (self.sign(name, &key, 0, end), key)
+    }
+
+    /// A certificate for a key, PEM, from one moment to another, in seconds since the epoch.
+    pub(crate) fn sign(&self, name: &str, key: &str, begin: u64, end: u64) -> String {
         let mut parameters = CertificateParams::new(vec![name.to_owned()]).unwrap();
-        parameters.not_after = rcgen::date_time_ymd(year, 1, 1);
-        let certificate = parameters.signed_by(&key, &self.0).unwrap();
-        (certificate.pem(), key.serialize_pem())
+        let at = |secs| rcgen::date_time_ymd(1970, 1, 1) + Duration::from_secs(secs);
+        (parameters.not_before, parameters.not_after) = (at(begin), at(end));
+        parameters.signed_by(&KeyPair::from_pem(key).unwrap(), &self.0).unwrap().pem()
     }
 
     /// A server with a certificate for `name`, which lets in only whom the authority knows.

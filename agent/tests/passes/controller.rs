@@ -5,13 +5,11 @@ use std::{
     time::Duration,
 };
 
-use proto::{
-    common::MachineId,
-    forge::{
-        self, BuildInfo, DpuNetworkStatus, FlatInterfaceConfig, ManagedHostNetworkConfig,
-        ManagedHostNetworkConfigRequest, ManagedHostNetworkConfigResponse, VersionRequest,
-        forge_server::{Forge, ForgeServer},
-    },
+use proto::forge::{
+    self, BuildInfo, DpuNetworkStatus, FlatInterfaceConfig, MachineCertificate, MachineCertificateRenewRequest,
+    MachineCertificateResult, ManagedHostNetworkConfig, ManagedHostNetworkConfigRequest,
+    ManagedHostNetworkConfigResponse, VersionRequest,
+    forge_server::{Forge, ForgeServer},
 };
 use tokio::{net::TcpListener, sync::oneshot};
 use tokio_stream::wrappers::TcpListenerStream;
@@ -30,6 +28,10 @@ pub(crate) struct State {
     pub(crate) asked: usize,
     pub(crate) reports: Vec<DpuNetworkStatus>,
     pub(crate) delay: Duration,
+    /// What is sent to whoever asks for a new certificate; nobody gets one without it.
+    pub(crate) renewed: Option<MachineCertificate>,
+    /// Who asked: the certificate that was shown in the request, if there was one.
+    pub(crate) renewals: Vec<Option<Vec<u8>>>,
 }
 
 /// A listening controller. When it is stopped all its connections are gone, as with a process that ended.
@@ -126,10 +128,6 @@ pub(crate) fn admin(version: u64, octet: u8) -> ManagedHostNetworkConfigResponse
     }
 }
 
-fn unused<T>() -> Result<Response<T>, Status> {
-    Err(Status::unimplemented("not part of these tests"))
-}
-
 #[tonic::async_trait]
 impl Forge for Controller {
     async fn version(&self, _: Request<VersionRequest>) -> Result<Response<BuildInfo>, Status> {
@@ -156,66 +154,14 @@ impl Forge for Controller {
         Ok(Response::new(()))
     }
 
-    async fn get_all_managed_host_network_status(
+    async fn renew_machine_certificate(
         &self,
-        _: Request<forge::ManagedHostNetworkStatusRequest>,
-    ) -> Result<Response<forge::ManagedHostNetworkStatusResponse>, Status> {
-        unused()
-    }
-
-    async fn allocate_instance(
-        &self,
-        _: Request<forge::InstanceAllocationRequest>,
-    ) -> Result<Response<forge::Instance>, Status> {
-        unused()
-    }
-
-    async fn release_instance(
-        &self,
-        _: Request<forge::InstanceReleaseRequest>,
-    ) -> Result<Response<forge::InstanceReleaseResult>, Status> {
-        unused()
-    }
-
-    async fn update_instance_config(
-        &self,
-        _: Request<forge::InstanceConfigUpdateRequest>,
-    ) -> Result<Response<forge::Instance>, Status> {
-        unused()
-    }
-
-    async fn find_instance_ids(
-        &self,
-        _: Request<forge::InstanceSearchFilter>,
-    ) -> Result<Response<forge::InstanceIdList>, Status> {
-        unused()
-    }
-
-    async fn find_instances_by_ids(
-        &self,
-        _: Request<forge::InstancesByIdsRequest>,
-    ) -> Result<Response<forge::InstanceList>, Status> {
-        unused()
-    }
-
-    async fn list_machine_health_reports(
-        &self,
-        _: Request<MachineId>,
-    ) -> Result<Response<forge::ListHealthReportResponse>, Status> {
-        unused()
-    }
-
-    async fn insert_machine_health_report(
-        &self,
-        _: Request<forge::InsertMachineHealthReportRequest>,
-    ) -> Result<Response<()>, Status> {
-        unused()
-    }
-
-    async fn remove_machine_health_report(
-        &self,
-        _: Request<forge::RemoveMachineHealthReportRequest>,
-    ) -> Result<Response<()>, Status> {
-        unused()
+        request: Request<MachineCertificateRenewRequest>,
+    ) -> Result<Response<MachineCertificateResult>, Status> {
+        let shown = request.metadata().get_bin(proto::FORMER_CERTIFICATE);
+        let mut state = self.state();
+        state.renewals.push(shown.map(|former| former.to_bytes().unwrap().to_vec()));
+        let renewed = state.renewed.clone().ok_or_else(|| Status::unimplemented("says the test"))?;
+        Ok(Response::new(MachineCertificateResult { machine_certificate: Some(renewed) }))
     }
 }

@@ -11,5 +11,6 @@ mod last_request;
 mod line;
 mod process;
 mod release;
+mod renewal;
 mod rest;
 mod transport;

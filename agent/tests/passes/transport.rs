@@ -23,13 +23,13 @@ use super::{
 };
 
 /// Certificate files of a DPU.
-struct Files {
-    cert: PathBuf,
-    key: PathBuf,
+pub(crate) struct Files {
+    pub(crate) cert: PathBuf,
+    pub(crate) key: PathBuf,
 }
 
 impl Files {
-    fn write(&self, (cert, key): &(String, String)) {
+    pub(crate) fn write(&self, (cert, key): &(String, String)) {
         for (path, text) in [(&self.cert, cert), (&self.key, key)] {
             fs::write(path, text).unwrap();
             // Some file systems tell times apart only coarsely.
@@ -41,7 +41,7 @@ impl Files {
 
 static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
 
-fn with_tls(dpu: &Dpu, authority: &Authority, pair: &(String, String)) -> (Agent, Files) {
+pub(crate) fn with_tls(dpu: &Dpu, authority: &Authority, pair: &(String, String)) -> (Agent, Files) {
     let files = Files { cert: dpu.path().join("cert.pem"), key: dpu.path().join("key.pem") };
     files.write(pair);
     dpu.write("ca.pem", &authority.pem());
@@ -52,7 +52,7 @@ fn with_tls(dpu: &Dpu, authority: &Authority, pair: &(String, String)) -> (Agent
     (agent, files)
 }
 
-fn said(dpu: &Dpu) -> String {
+pub(crate) fn said(dpu: &Dpu) -> String {
     agent::StatusFile::read(&dpu.path().join("state")).unwrap().controller.answer
 }
 
@@ -91,7 +91,7 @@ async fn a_certificate_that_is_over_is_shown_as_such() {
     let (mut agent, files) = with_tls(&dpu, &site, &site.issue_until("dpu", 2020));
     agent.pass().await;
     let status = agent::StatusFile::read(&dpu.path().join("state")).unwrap();
-    assert!(status.alerts.iter().any(|alert| alert.contains("certificate ends in -")), "{:?}", status.alerts);
+    assert!(status.alerts.iter().any(|alert| alert.contains("certificate ended ")), "{:?}", status.alerts);
     // A new one is taken up at once.
     controller.says(admin(1, 11));
     files.write(&site.issue("dpu"));
