@@ -182,3 +182,18 @@ async fn with_certificates_agents_speak_of_their_dpus_and_operators_run_the_site
     })
     .await
 }
+
+#[tokio::test]
+async fn dpus_that_were_off_until_their_certificates_were_over_come_back_by_themselves() -> Result<()> {
+    on_site(SitePlan { tls: true, certificates_over: true, ..SitePlan::new(1, 2)? }, async |site| {
+        let host = site.host(0)?;
+        site.dpus_ready(&host, SECS).await?;
+        let renewed = "grpc_calls_total{method=\"forge.Forge/RenewMachineCertificate\",code=\"Ok\"}";
+        ensure!(site.metric(renewed)? == Some(2.0), "{:?}", site.metric(renewed)?);
+        let left = site.metric("dpu_certificate_expires_in_seconds")?.unwrap_or_default();
+        let month = 30.0 * 86_400.0;
+        ensure!((month - 300.0..=month).contains(&left), "{left}");
+        Ok(())
+    })
+    .await
+}

@@ -1,10 +1,12 @@
+use std::time::{Duration, UNIX_EPOCH};
+
 use anyhow::Result;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, SanType, string::Ia5String};
 
 use super::{DpuPlan, SitePlan, layout::SiteDir};
 
-/// Writes the certificates of a site whose parts know each other by them: `ca.pem`, and a pair each for the controller, an
-/// operator, and every DPU.
+/// Writes the certificates of a site whose parts know each other by them: a pair each for the authority, `ca`, the
+/// controller, an operator, and every DPU.
 ///
 /// # Errors
 /// If one cannot be made or written.
@@ -13,6 +15,7 @@ pub(super) fn write(dir: &SiteDir, plan: &SitePlan) -> Result<()> {
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate()?;
     dir.write("ca.pem", &params.self_signed(&key)?.pem())?;
+    dir.write("ca.key", &key.serialize_pem())?;
     let ca = Issuer::new(params, key);
 
     write_pair(dir, &ca, "controller", &CertificateParams::new(vec!["127.0.0.1".to_owned()])?)?;
@@ -20,15 +23,19 @@ pub(super) fn write(dir: &SiteDir, plan: &SitePlan) -> Result<()> {
     operator.distinguished_name.push(DnType::OrganizationalUnitName, "operators");
     write_pair(dir, &ca, "operator", &operator)?;
     for dpu in plan.dpus() {
-        write_pair(dir, &ca, &format!("dpus/{}", dpu.name), &of_dpu(dpu)?)?;
+        write_pair(dir, &ca, &format!("dpus/{}", dpu.name), &of_dpu(dpu, plan.certificates_over)?)?;
     }
     Ok(())
 }
 
-fn of_dpu(dpu: &DpuPlan) -> Result<CertificateParams> {
+fn of_dpu(dpu: &DpuPlan, over: bool) -> Result<CertificateParams> {
     let mut params = CertificateParams::default();
     let uri = Ia5String::try_from(format!("spiffe://forge.local/forge-system/machine/{}", dpu.id))?;
     params.subject_alt_names.push(SanType::URI(uri));
+    if over {
+        let yesterday = UNIX_EPOCH.elapsed()? - Duration::from_secs(86_400);
+        params.not_after = rcgen::date_time_ymd(1970, 1, 1) + yesterday;
+    }
     Ok(params)
 }
 

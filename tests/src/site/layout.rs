@@ -33,6 +33,8 @@ pub struct SitePlan {
     pub boot_secs: f64,
     /// Its parts speak TLS and know each other by certificates. The simulated hosts have none, so nobody hears them.
     pub tls: bool,
+    /// The DPUs' certificates were over yesterday.
+    pub certificates_over: bool,
 }
 
 /// A host of the plan.
@@ -87,6 +89,7 @@ impl SitePlan {
             sweep_secs: 1.0,
             boot_secs: 0.5,
             tls: false,
+            certificates_over: false,
         })
     }
 
@@ -201,6 +204,7 @@ impl SiteDir {
             let mut tls = self.identity("controller");
             tls["client_ca"] = json!(self.path("ca.pem"));
             config["tls"] = tls;
+            config["issuer"] = self.identity("ca");
         }
         self.write("controller.toml", &toml::to_string(&config)?)
     }
