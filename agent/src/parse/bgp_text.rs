@@ -2,8 +2,8 @@ use nom::{
     IResult, Parser,
     branch::alt,
     bytes::complete::{tag, take, take_till, take_till1, take_until, take_while1},
-    character::complete::{char, space0, space1, u32 as number32, u64 as number64},
-    combinator::{all_consuming, opt, rest, value, verify},
+    character::complete::{char, space1, u32 as number32, u64 as number64},
+    combinator::{all_consuming, fail, opt, rest, value, verify},
     sequence::{delimited, preceded, terminated},
 };
 
@@ -217,8 +217,20 @@ fn ends_table(line: &str) -> bool {
     starts.iter().any(|start| line.starts_with(start)) || title(line).is_ok() || line.contains(" dynamic neighbor(s)")
 }
 
+/// The next cell of a row. Most of a row is looked at by this and by `blanks` only, so both look at bytes.
 fn word(input: &str) -> IResult<&str, &str> {
-    preceded(space0, take_till1(|c| c == ' ')).parse(input)
+    let start = blanks(input);
+    let length = start.bytes().position(|byte| byte == b' ').unwrap_or(start.len());
+    match start.split_at_checked(length) {
+        Some((word, rest)) if !word.is_empty() => Ok((rest, word)),
+        _ => fail().parse(start),
+    }
+}
+
+/// What is behind the blanks.
+fn blanks(input: &str) -> &str {
+    let count = input.bytes().take_while(u8::is_ascii_whitespace).count();
+    input.get(count..).unwrap_or_default()
 }
 
 /// One session; where it stops and what was expected there otherwise.
@@ -230,15 +242,15 @@ fn session<'l>(line: &'l str, wrapped: Option<&'l str>, layout: Layout) -> Resul
         Some(name) => (line, name),
         None => word(line).map_err(|_| (line, "a neighbor"))?,
     };
-    let version = verify(take(1_usize), |version: &str| version.bytes().all(|byte| byte.is_ascii_digit()));
-    let (input, _version) = preceded(space0, version)
-        .parse(input)
+    let mut version = verify(take(1_usize), |version: &str| version.bytes().all(|byte| byte.is_ascii_digit()));
+    let (input, _version) = version
+        .parse(blanks(input))
         .map_err(|_: nom::Err<nom::error::Error<&str>>| (input, "the BGP version, one digit"))?;
-    let (input, values) = values(input, numbers)?;
+    let (input, (count, [first, second])) = values(input, numbers)?;
     // The AS number of a neighbor that was never heard may be left out.
-    let with_as = values.len() == numbers;
-    let remote_as = values.first().filter(|_| with_as).and_then(|text| as_number(text));
-    let own_as = values.get(usize::from(with_as)).filter(|_| local_as).and_then(|text| as_number(text));
+    let (remote_as, own_as) = if count == numbers { (Some(first), second) } else { (None, first) };
+    let remote_as = remote_as.and_then(as_number);
+    let own_as = Some(own_as).filter(|_| local_as).and_then(as_number);
     let (input, uptime) = word(input).map_err(|_| (input, "the time since the last change"))?;
     let (input, received) = state(input).map_err(|_| (input, "a state or a number of prefixes"))?;
     let (input, sent) = match sent {
@@ -247,7 +259,7 @@ fn session<'l>(line: &'l str, wrapped: Option<&'l str>, layout: Layout) -> Resul
     };
     let text = input.trim();
     if !description && !text.is_empty() {
-        return Err((input.trim_start(), "the end of the row"));
+        return Err((blanks(input), "the end of the row"));
     }
     let (name, hostname, dynamic) = named(name);
     let (state, received) = match received {
@@ -269,27 +281,21 @@ fn session<'l>(line: &'l str, wrapped: Option<&'l str>, layout: Layout) -> Resul
     })
 }
 
-/// The numbers up to the time, which is the first word that is no number.
-fn values(input: &str, most: usize) -> Result<(&str, Vec<&str>), (&str, &'static str)> {
-    let mut values = Vec::with_capacity(most);
-    let mut left = input;
-    let value = |input| preceded(space0, take_while1(|c: char| c.is_ascii_digit() || c == '.')).parse(input);
-    while values.len() < most {
-        let next: IResult<&str, &str> =
-            terminated(value, verify(opt(nom::combinator::peek(space1)), Option::is_some)).parse(left);
-        match next {
-            Ok((rest, text)) => {
-                values.push(text);
-                left = rest;
-            }
-            Err(_) => break,
+/// The numbers up to the time, which is the first word that is no number: how many there are, and the first two.
+fn values(input: &str, most: usize) -> Result<(&str, (usize, [&str; 2])), (&str, &'static str)> {
+    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let (mut left, mut count, mut first) = (input, 0, [""; 2]);
+    while count < most
+        && let Ok((rest, text)) = word(left)
+        && number(text)
+        && rest.starts_with(' ')
+    {
+        if let Some(place) = first.get_mut(count) {
+            *place = text;
         }
+        (left, count) = (rest, count + 1);
     }
-    if values.len() + 1 < most {
-        Err((left.trim_start(), "the next counter of the session"))
-    } else {
-        Ok((left, values))
-    }
+    if count + 1 < most { Err((blanks(left), "the next counter of the session")) } else { Ok((left, (count, first))) }
 }
 
 /// `*host(name)`: the name, the host name, and whether the session is dynamic.
@@ -317,7 +323,7 @@ fn state(input: &str) -> IResult<&str, Received> {
     };
     let up = alt((value(PeerState::NotNegotiated, tag("NoNeg")), value(PeerState::NoPolicy, tag("(Policy)"))));
     let reason = preceded(char(' '), delimited(char('('), take_till1(|c| c == ')'), char(')')));
-    let (input, _) = space0(input)?;
+    let input = blanks(input);
     if let Ok((rest, count)) = terminated(number64, ends).parse(input) {
         return Ok((rest, Received::Prefixes(count)));
     }
@@ -336,7 +342,7 @@ fn state(input: &str) -> IResult<&str, Received> {
 /// A number of prefixes; none where the family is not in use.
 fn prefixes_sent(input: &str) -> IResult<&str, Option<u64>> {
     let none = alt((tag("NoNeg"), tag("(Policy)")));
-    preceded(space0, alt((number64.map(Some), value(None, none)))).parse(input)
+    alt((number64.map(Some), value(None, none))).parse(blanks(input))
 }
 
 type FailedRow<'l> = (&'l str, (u32, u32), &'l str, &'l str);
