@@ -23,6 +23,18 @@ const ROUTE_SERVER: &str = "BgpPeeringRouteServer";
 /// A session that nobody asked for.
 const UNEXPECTED: &str = "UnexpectedBgpPeer";
 
+/// What is known where the JSON counts failed sessions without naming them: what the text says, which names them; where it
+/// says nothing of use, what the JSON says, with a note of why there is no more.
+pub(crate) fn named(mut counted: BgpSummary, text: BgpReading) -> BgpReading {
+    let why = match text {
+        BgpReading::Summary(named) if !named.tables.is_empty() => return BgpReading::Summary(named),
+        BgpReading::Summary(empty) => empty.notes.join("; "),
+        BgpReading::Unreadable(why) => why,
+    };
+    counted.notes.push(if why.is_empty() { "show bgp summary says nothing".to_owned() } else { why });
+    BgpReading::Summary(counted)
+}
+
 /// Holds the sessions against what is expected.
 ///
 /// p0 carries the boot traffic of the host, so without it no instance is placed here; p1 alone is only shown; without
@@ -41,10 +53,14 @@ pub(crate) fn judge(reading: &BgpReading, expected: &Expectations, findings: &mu
     uplinks(&ipv4, &evpn, expected, findings);
     for server in &expected.route_servers {
         let server = server.to_string();
-        match evpn.fault(&server) {
-            None => findings.success(ROUTE_SERVER, Some(&server)),
-            Some(fault) => findings.alert(ROUTE_SERVER, Some(&server), Severity::Critical, fault),
+        match evpn.session(&server) {
+            Session::Up => findings.success(ROUTE_SERVER, Some(&server)),
+            Session::Unknown => {}
+            Session::Faulty(fault) => findings.alert(ROUTE_SERVER, Some(&server), Severity::Critical, fault),
         }
+    }
+    for sessions in [&ipv4, &evpn] {
+        sessions.doubtful(&summary.notes, findings);
     }
     unexpected(summary, expected, findings);
     unused_families(summary, findings);
@@ -59,7 +75,7 @@ pub(crate) fn judge(reading: &BgpReading, expected: &Expectations, findings: &mu
 pub(crate) fn established(reading: &BgpReading, uplinks: &[String]) -> BTreeSet<String> {
     let BgpReading::Summary(summary) = reading else { return BTreeSet::new() };
     let sessions = Sessions::of(summary, Family::Ipv4Unicast);
-    uplinks.iter().filter(|uplink| sessions.fault(uplink).is_none()).cloned().collect()
+    uplinks.iter().filter(|uplink| matches!(sessions.session(uplink), Session::Up)).cloned().collect()
 }
 
 fn links(expected: &Expectations, findings: &mut Findings) {
@@ -72,15 +88,16 @@ fn links(expected: &Expectations, findings: &mut Findings) {
 
 fn uplinks(ipv4: &Sessions<'_>, evpn: &Sessions<'_>, expected: &Expectations, findings: &mut Findings) {
     let watched: Vec<&String> = expected.uplinks.iter().take(expected.min_links).collect();
-    let faults: Vec<(usize, &str, Vec<String>)> = (watched.iter().enumerate())
+    let watched: Vec<(usize, &str, Vec<Session>)> = (watched.iter().enumerate())
         .map(|(index, uplink)| {
-            let evpn = if expected.evpn_on_uplinks { evpn.fault(uplink) } else { None };
-            (index, uplink.as_str(), ipv4.fault(uplink).into_iter().chain(evpn).collect())
+            let evpn = expected.evpn_on_uplinks.then(|| evpn.session(uplink));
+            (index, uplink.as_str(), [ipv4.session(uplink)].into_iter().chain(evpn).collect())
         })
         .collect();
-    let down = faults.iter().filter(|(_, _, faults)| !faults.is_empty()).count();
-    for (index, uplink, faults) in faults {
-        if faults.is_empty() {
+    let faulty = |session: &Session| matches!(session, Session::Faulty(_));
+    let down = watched.iter().filter(|(_, _, sessions)| sessions.iter().any(faulty)).count();
+    for (index, uplink, sessions) in watched {
+        if sessions.iter().all(|session| matches!(session, Session::Up)) {
             findings.success(TOR, Some(uplink));
         }
         let severity = match (down, index) {
@@ -88,8 +105,10 @@ fn uplinks(ipv4: &Sessions<'_>, evpn: &Sessions<'_>, expected: &Expectations, fi
             (_, 0) => Severity::PreventsAllocations,
             _ => Severity::Notice,
         };
-        for fault in faults {
-            findings.alert(TOR, Some(uplink), severity, fault);
+        for session in sessions {
+            if let Session::Faulty(fault) = session {
+                findings.alert(TOR, Some(uplink), severity, fault);
+            }
         }
     }
 }
@@ -152,6 +171,14 @@ fn is_uplink(name: &str, expected: &Expectations) -> bool {
     expected.uplinks.iter().any(|uplink| uplink == name) || scheme().is_some()
 }
 
+/// How one session is.
+enum Session {
+    Up,
+    /// One of several of which some failed, and which is not told.
+    Unknown,
+    Faulty(String),
+}
+
 /// The sessions of one family in the default VRF.
 struct Sessions<'a> {
     table: Option<&'a BgpTable>,
@@ -162,21 +189,41 @@ impl<'a> Sessions<'a> {
         Self { table: summary.default_vrf(&family) }
     }
 
-    /// What is wrong with the session of `name`, if anything.
-    fn fault(&self, name: &str) -> Option<String> {
-        let peers = self.table.map(|table| table.peers.as_slice()).unwrap_or_default();
-        let Some(peer) = peers.iter().find(|peer| peer.name == name) else {
-            return Some(format!("Expected session for {name} was not found in BGP peer data"));
+    /// How the session of `name` is. One without a policy is up: that is how JSON tells it too.
+    fn session(&self, name: &str) -> Session {
+        let peer = self.table.and_then(|table| table.peers.iter().find(|peer| peer.name == name));
+        let not_agreed = || {
+            Session::Faulty(format!("Session {name} is Established, but the peer did not agree to this address family"))
         };
-        match &peer.state {
-            PeerState::Established => None,
-            PeerState::NotNegotiated => {
-                Some(format!("Session {name} is Established, but the peer did not agree to this address family"))
+        match peer.map(|peer| &peer.state) {
+            None => Session::Faulty(format!("Expected session for {name} was not found in BGP peer data")),
+            Some(PeerState::Established | PeerState::NoPolicy) => match self.failed() {
+                (0, _) => Session::Up,
+                (failed, up) if failed < up => Session::Unknown,
+                _ => not_agreed(),
+            },
+            Some(PeerState::NotNegotiated) => not_agreed(),
+            Some(PeerState::Down(state)) => {
+                Session::Faulty(format!("Session {name} is not Established, but in state {state}"))
             }
-            PeerState::NoPolicy => {
-                Some(format!("Session {name} is Established, but exchanges no routes because no policy is set"))
-            }
-            PeerState::Down(state) => Some(format!("Session {name} is not Established, but in state {state}")),
+        }
+    }
+
+    /// How many sessions failed although they are called Established, and how many are called so.
+    fn failed(&self) -> (usize, usize) {
+        let up = |table: &BgpTable| table.peers.iter().filter(|peer| peer.state.is_established()).count();
+        self.table.map_or((0, 0), |table| (table.unnamed_failures(), up(table)))
+    }
+
+    /// Shows that some sessions failed, where it is not told which.
+    fn doubtful(&self, notes: &[String], findings: &mut Findings) {
+        let (Some(table), (failed @ 1.., up)) = (self.table, self.failed()) else { return };
+        if failed < up {
+            let (family, notes) = (table.family.name(), notes.join("; "));
+            let message = format!(
+                "{failed} of {up} sessions that are Established failed in {family}, which ones is not known: {notes}"
+            );
+            findings.alert(STATS, Some(family), Severity::Critical, message);
         }
     }
 }

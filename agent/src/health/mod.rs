@@ -104,15 +104,11 @@ impl Hands<'_> {
         if json.as_ref().is_ok_and(|output| output.stdout.contains('%') && !output.stdout.contains('{')) {
             return text().await;
         }
-        let said = reading(json, bgp_json);
-        match &said {
+        match reading(json, bgp_json) {
             BgpReading::Summary(summary) if summary.tables.iter().any(|table| table.unnamed_failures() > 0) => {
-                match text().await {
-                    BgpReading::Unreadable(_) => said,
-                    named => named,
-                }
+                bgp::named(summary, text().await)
             }
-            _ => said,
+            said => said,
         }
     }
 }

@@ -22,6 +22,11 @@ impl BgpSummary {
 /// Name of the VRF that holds the underlay.
 pub(crate) const DEFAULT_VRF: &str = "default";
 
+/// A VRF as printed, under one name: old releases write the default one in capitals.
+pub(crate) fn vrf_named(name: &str) -> &str {
+    if name == "Default" { DEFAULT_VRF } else { name }
+}
+
 /// The sessions of one address family in one VRF.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BgpTable {
@@ -130,17 +135,17 @@ pub enum PeerState {
     Established,
     /// Up, but the peer did not agree to this family: no route will ever come.
     NotNegotiated,
-    /// Up, but nothing is exchanged because no policy is set.
+    /// Up, but nothing is exchanged because no policy is set. Only the text tells: JSON calls it Established.
     NoPolicy,
     /// Not up; the state as printed, with its reason, for example `Idle (Admin)`.
     Down(String),
 }
 
 impl PeerState {
-    /// The session is up and carries routes of this family.
+    /// The session is up, and the peer agreed to this family.
     #[must_use]
     pub fn is_established(&self) -> bool {
-        matches!(self, Self::Established)
+        matches!(self, Self::Established | Self::NoPolicy)
     }
 }
 

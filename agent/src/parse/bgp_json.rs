@@ -6,7 +6,7 @@ use serde::{
 };
 
 use super::{
-    bgp::{BgpPeer, BgpSummary, BgpTable, DEFAULT_VRF, FailedSession, Family, PeerState, as_number},
+    bgp::{BgpPeer, BgpSummary, BgpTable, DEFAULT_VRF, FailedSession, Family, PeerState, as_number, vrf_named},
     fault::{ParseFault, excerpt},
 };
 
@@ -275,7 +275,8 @@ fn take_in(
     raw: RawTable<'_>,
     summary: &mut BgpSummary,
 ) -> Result<(), &'static str> {
-    let vrf = raw.vrf_name.map(|Text(name)| name).or(vrf).map_or_else(|| DEFAULT_VRF.to_owned(), Cow::into_owned);
+    let vrf = raw.vrf_name.map(|Text(name)| name).or(vrf);
+    let vrf = vrf.as_deref().map_or(DEFAULT_VRF, vrf_named).to_owned();
     let Peers(raw_peers) = raw.peers.unwrap_or(Peers(Vec::new()));
     let mut peers = Vec::with_capacity(raw_peers.len());
     for (Text(name), mut raw) in raw_peers {

@@ -8,7 +8,7 @@ use nom::{
 };
 
 use super::{
-    bgp::{BgpPeer, BgpSummary, BgpTable, DEFAULT_VRF, FailedSession, Family, PeerState, as_number},
+    bgp::{BgpPeer, BgpSummary, BgpTable, DEFAULT_VRF, FailedSession, Family, PeerState, as_number, vrf_named},
     fault::{ParseFault, excerpt},
     uptime,
 };
@@ -154,7 +154,7 @@ fn table<'t>(
     place: &mut Place,
     summary: &mut BgpSummary,
 ) -> Result<(), ParseFault> {
-    let vrf = place.vrf.clone().unwrap_or_else(|| DEFAULT_VRF.to_owned());
+    let vrf = place.vrf.as_deref().map_or(DEFAULT_VRF, vrf_named).to_owned();
     let family = place.family.clone().unwrap_or(Family::Ipv4Unicast);
     let local_as = place.local_as;
     let mut peers = Vec::new();

@@ -123,6 +123,8 @@ fn known_troubles_give_one_alert_for_each_thing_that_is_wrong() {
         ),
         ("subfunction-names.json", &[], both.to_vec()),
         ("linklocal-peer.json", rs, vec!["BgpPeeringRouteServer 192.0.2.67 c"]),
+        // The default VRF in capitals is the default VRF.
+        ("old-field-set.json", rs, vec!["BgpPeeringRouteServer 192.0.2.67 c"]),
     ] {
         let reading = reading(&format!("cases/{name}"));
         assert_eq!(alerts(&reading, &expected(route_servers, &[])), wanted, "{name} {route_servers:?}");
@@ -192,6 +194,68 @@ fn a_family_that_nobody_agreed_to_is_shown_and_blocks_nothing() {
         let expected = expected(&["10.217.0.1"], &[]);
         assert_eq!(alerts(&reading, &expected), ["BgpStats ipv6_unicast -"], "{name}");
     }
+}
+
+#[test]
+fn a_session_without_a_policy_is_up_in_both_forms() {
+    for version in ["7.5.1", "8.4.4", "10.3"] {
+        for name in ["091_ebgp_requires_policy.txt", "092_ebgp_requires_policy.json"] {
+            let reading = reading(&format!("frr_live/frr-{version}/{name}"));
+            // The route server could not be reached over these uplinks.
+            let wanted = ["BgpPeeringRouteServer 10.217.0.1 c"];
+            assert_eq!(alerts(&reading, &expected(&["10.217.0.1"], &[])), wanted, "{version} {name}");
+            let uplinks: Vec<String> = ["p0_if", "p1_if"].map(String::from).into();
+            assert_eq!(established(&reading, &uplinks).len(), 2, "{version} {name}");
+        }
+    }
+}
+
+/// What the JSON tells of sessions that are all Established while so many of them failed.
+fn counted(ipv4_failed: u32, evpn_failed: u32) -> BgpSummary {
+    let table = |first: &str, second: &str, failed: u32| {
+        format!(
+            r#"{{"peers": {{"{first}": {{"state": "Established"}}, "{second}": {{"state": "Established"}}}}, "failedPeers": {failed}}}"#
+        )
+    };
+    let (ipv4, evpn) = (table("p0_if", "p1_if", ipv4_failed), table("192.0.2.67", "192.0.2.68", evpn_failed));
+    bgp_json(&format!(r#"{{"ipv4Unicast": {ipv4}, "l2VpnEvpn": {evpn}}}"#)).unwrap()
+}
+
+#[test]
+fn failed_sessions_that_are_only_counted_are_an_alert() {
+    let expected = expected(&["192.0.2.67", "192.0.2.68"], &[]);
+    let silent = || BgpReading::Unreadable("exit status: 1".into());
+    for (ipv4, evpn, wanted) in [
+        (0, 0, vec![]),
+        (1, 0, vec!["BgpStats ipv4_unicast c"]),
+        (2, 0, vec!["BgpPeeringTor p0_if c", "BgpPeeringTor p1_if c"]),
+        (0, 1, vec!["BgpStats l2_vpn_evpn c"]),
+        (0, 2, vec!["BgpPeeringRouteServer 192.0.2.67 c", "BgpPeeringRouteServer 192.0.2.68 c"]),
+    ] {
+        let text = [silent(), BgpReading::Summary(bgp_text("no table\n").unwrap())];
+        for text in text {
+            let reading = named(counted(ipv4, evpn), text);
+            assert_eq!(alerts(&reading, &expected), wanted, "{ipv4} {evpn}");
+        }
+    }
+    let doubtful = named(counted(1, 0), silent());
+    assert_eq!(
+        messages(&doubtful, &expected),
+        ["1 of 2 sessions that are Established failed in ipv4_unicast, which ones is not known: exit status: 1"]
+    );
+    let mut findings = Findings::default();
+    judge(&doubtful, &expected, &mut findings);
+    assert!(findings.successes().all(|(id, _)| id != TOR), "a session that may have failed is not called good");
+    assert!(established(&doubtful, &expected.uplinks).is_empty());
+}
+
+#[test]
+fn the_text_names_the_sessions_that_json_counts() {
+    let text = "Neighbor V AS MsgRcvd MsgSent TblVer InQ OutQ Up/Down State/PfxRcd PfxSnt\n\
+        p0_if 4 64496 900 901 9 0 0 01:15:00 1 3\np1_if 4 64497 900 901 9 0 0 01:15:00 NoNeg NoNeg\n";
+    let reading = named(counted(1, 0), BgpReading::Summary(bgp_text(text).unwrap()));
+    let expected = Expectations { evpn_on_uplinks: false, ..expected(&[], &[]) };
+    assert_eq!(alerts(&reading, &expected), ["BgpPeeringTor p1_if -"]);
 }
 
 #[test]
