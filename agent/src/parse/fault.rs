@@ -37,6 +37,49 @@ impl ParseFault {
         let found = excerpt(rest.lines().next().unwrap_or_default());
         Self { output, line, column, expected: excerpt(&expected.into()), found }
     }
+
+    /// A fault that serde found in `json`, the last part of `whole`, where `wanted` should be.
+    pub(crate) fn json(output: &'static str, whole: &str, json: &str, wanted: &str, error: &serde_json::Error) -> Self {
+        let above: usize = json.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+        let rest = whole.len() - json.len() + above;
+        let rest = tail(whole, rest + error.column().saturating_sub(1));
+        let fault = Self::at(output, whole, rest, format!("{wanted} ({})", reason(error)));
+        // What was not wanted may begin well before the place where that was clear.
+        let line = whole.lines().nth(fault.line - 1).unwrap_or_default();
+        let found = if line.len() > EXCERPT_BYTES {
+            tail(whole, (whole.len() - rest.len()).saturating_sub(EXCERPT_BYTES / 2)).lines().next().unwrap_or_default()
+        } else {
+            line.trim_start()
+        };
+        Self { found: if error.is_eof() { String::new() } else { excerpt(found) }, ..fault }
+    }
+}
+
+/// `text` from an offset on, or from the character around it.
+fn tail(text: &str, offset: usize) -> &str {
+    let offset = (0..=offset.min(text.len())).rev().find(|&offset| text.is_char_boundary(offset));
+    text.get(offset.unwrap_or_default()..).unwrap_or_default()
+}
+
+/// Why serde stopped, in words of the output instead of those of Rust, and without the place.
+fn reason(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+    let Some((seen, wanted)) = message.rsplit_once(", expected ") else { return message.to_owned() };
+    let seen = seen.split_once(": ").map_or(seen, |(_, seen)| seen);
+    let wanted = match wanted {
+        "u8" => "a number from 0 to 255",
+        "u16" => "a number from 0 to 65535",
+        "u32" => "a number from 0 to 4294967295",
+        "u64" => "a number from 0 on",
+        "a sequence" => "a list",
+        wanted if wanted == "a map" || wanted.starts_with("struct ") => "an object",
+        wanted => wanted,
+    };
+    match seen.strip_prefix("invalid length ") {
+        Some(length) => format!("{wanted}, not a list of length {length}"),
+        None => format!("{wanted}, not {seen}"),
+    }
 }
 
 /// The first line of `text`, cut to [`EXCERPT_BYTES`] on a character boundary.

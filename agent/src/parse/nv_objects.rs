@@ -10,17 +10,11 @@ use nom::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::fault::{ParseFault, excerpt};
+use super::fault::ParseFault;
 
 /// Reads a JSON document of `output` into `T`.
 pub(crate) fn json<T: DeserializeOwned>(output: &'static str, text: &str, expected: &str) -> Result<T, ParseFault> {
-    serde_json::from_str(text).map_err(|error| ParseFault {
-        output,
-        line: error.line().max(1),
-        column: error.column().max(1),
-        expected: excerpt(&format!("{expected} ({error})")),
-        found: excerpt(text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default()),
-    })
+    serde_json::from_str(text).map_err(|error| ParseFault::json(output, text, text, expected, &error))
 }
 
 /// What `nv show system -o json` tells about the release.

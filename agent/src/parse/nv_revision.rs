@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     fault::{ParseFault, excerpt},
+    nv_objects::json,
     nv_show::nv_tables,
 };
 
@@ -109,13 +110,7 @@ struct Raw {
 }
 
 fn from_json(text: &str) -> Result<Vec<Revision>, ParseFault> {
-    let raw: BTreeMap<String, Raw> = serde_json::from_str(text).map_err(|error| ParseFault {
-        output: OUTPUT,
-        line: error.line(),
-        column: error.column(),
-        expected: excerpt(&format!("revisions by number, each with a state ({error})")),
-        found: excerpt(text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default()),
-    })?;
+    let raw: BTreeMap<String, Raw> = json(OUTPUT, text, "revisions by number, each with a state")?;
     let revision = |(id, raw): (String, Raw)| {
         Some(Revision { id: number(&id)?, state: raw.state, applied_at: None, message: None })
     };

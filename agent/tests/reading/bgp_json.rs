@@ -1,6 +1,6 @@
 use agent::parse::{BgpSummary, Family, PeerState, bgp_json};
 
-use super::case;
+use super::{case, fixture};
 
 fn read(name: &str) -> BgpSummary {
     bgp_json(&case(name)).unwrap_or_else(|fault| panic!("{name}: {fault}"))
@@ -102,12 +102,62 @@ fn a_link_local_session_goes_by_its_interface() {
 }
 
 #[test]
-fn another_answer_is_a_fault() {
-    for (text, expected) in [
-        (r#"{"vrfs": {"default": {"vrfId": 0}}, "totalVrfs": 1}"#, "address families, or VRFs that hold them"),
-        (r#"{"ipv4Unicast": {"peers": {"p0_if": {}}}}"#, "a state for every BGP peer"),
-        (r#"{"ipv4Unicast": {"peers": 7}}"#, "invalid type: integer `7`, expected BGP peers by name"),
+fn another_answer_is_a_fault_with_its_place() {
+    let levels = "address families, or VRFs that hold them";
+    for (text, place, expected) in [
+        (r#"{"vrfs": {"default": {"vrfId": 0}}, "totalVrfs": 1}"#, (1, 24), levels),
+        ("{\n  \"totalVrfs\": 1\n}", (2, 4), levels),
+        ("{\"ipv4Unicast\": {\"peers\": {\n \"p0_if\": {}\n}}}", (2, 3), "a state of the BGP peer p0_if"),
+        ("{\"ipv4Unicast\":\n{\"peers\": 7}}", (2, 11), "BGP sessions as JSON (BGP peers by name, not integer `7`)"),
+        (
+            "{\"ipv4Unicast\": {\"peers\": {\"p0_if\": {\"state\": \"Idle\",\n\"pfxRcd\": -1}}}}",
+            (2, 12),
+            "BGP sessions as JSON (a number from 0 on, not integer `-1`)",
+        ),
+        (
+            r#"{"ipv4Unicast": []}"#,
+            (1, 18),
+            "BGP sessions as JSON (the table of an address family, not a list of length 0)",
+        ),
+        (
+            r#"{"ipv4Unicast": {"peers": {"p0_if": 7}}}"#,
+            (1, 37),
+            "BGP sessions as JSON (a BGP session, not integer `7`)",
+        ),
     ] {
-        assert_eq!(bgp_json(text).unwrap_err().expected, expected, "{text}");
+        let fault = bgp_json(text).unwrap_err();
+        assert_eq!(((fault.line, fault.column), fault.expected.as_str()), (place, expected), "{text}");
     }
+    let fault = bgp_json(&case("mac-table.json")).unwrap_err();
+    assert_eq!((fault.line, fault.expected.as_str()), (3, levels), "{fault}");
+    assert!(bgp_json(&fixture("bgp/034_suzieq_evpn_vni_detail_dual_evpn_exit01.json")).is_err());
+}
+
+#[test]
+fn a_warning_says_why_there_are_no_sessions() {
+    for text in [r#"{"warning":"BGP instance not found"}"#, r#"{"default":{"warning":"BGP instance not found"}}"#] {
+        let summary = bgp_json(text).unwrap();
+        assert_eq!((summary.tables.len(), summary.notes), (0, vec!["BGP instance not found".to_owned()]), "{text}");
+    }
+}
+
+#[test]
+fn sessions_are_never_put_into_a_family_or_vrf_that_is_not_told() {
+    let peers = r#""peers": {"p0_if": {"state": "Established"}}"#;
+    let other = Family::Other("bgpLs".into());
+    for (text, wanted) in [
+        (format!(r#"{{"bgpLs": {{"vrfName": "default", {peers}}}}}"#), ("default", &other)),
+        (format!(r#"{{"default": {{"bgpLs": {{{peers}}}}}}}"#), ("default", &other)),
+        (format!(r#"{{"vpc-1": {{"bgpLs": {{{peers}}}}}}}"#), ("vpc-1", &other)),
+        (format!(r#"{{"vpc-1": {{"vrfName": "vpc-1", {peers}}}}}"#), ("vpc-1", &Family::Ipv4Unicast)),
+        (format!(r#"{{"default": {{"vrfName": "Default", {peers}}}}}"#), ("default", &Family::Ipv4Unicast)),
+        (format!(r#"{{"default": {{{peers}}}}}"#), ("default", &Family::Ipv4Unicast)),
+    ] {
+        let summary = bgp_json(&text).unwrap_or_else(|fault| panic!("{text}: {fault}"));
+        assert_eq!(outline(&summary), [(wanted.0, wanted.1, vec!["p0_if"])], "{text}");
+    }
+    // Either a VRF or a family.
+    let fault = bgp_json(&format!(r#"{{"bgpLs": {{{peers}}}}}"#)).unwrap_err();
+    assert_eq!(fault.expected, "a known address family, or the vrfName of these sessions");
+    assert_eq!((fault.line, fault.column), (1, 3));
 }

@@ -1,9 +1,11 @@
 //! Whatever is printed, a parser answers: with data, or with a fault that has a place.
 
+use std::fs;
+
 use agent::parse::KINDS;
 use proptest::prelude::*;
 
-use super::{case, fixture};
+use super::{case, fixture, fixtures};
 
 /// A text of each shape that parsers know, to be bent.
 fn seeds() -> Vec<String> {
@@ -27,7 +29,8 @@ fn seeds() -> Vec<String> {
 fn read_all(text: &str) {
     for kind in KINDS {
         if let Err(fault) = kind.read(text) {
-            assert!(fault.line >= 1 && fault.line <= text.lines().count().max(1) + 1, "{}: {fault}", kind.name);
+            let lines = text.lines().count() + 1;
+            assert!((1..=lines).contains(&fault.line) && fault.column >= 1, "{}: {fault}", kind.name);
             assert!(fault.found.len() < 256 && fault.to_string().len() < 1024, "{}: {fault}", kind.name);
         }
     }
@@ -51,6 +54,21 @@ proptest! {
         let at = at.index(characters.len() + 1);
         characters.splice(at..at, put.chars());
         read_all(&characters.into_iter().collect::<String>());
+    }
+}
+
+#[test]
+fn an_output_of_another_kind_is_answered() {
+    let mut folders = vec![fixtures()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Ok(text) = fs::read_to_string(&path) {
+                read_all(&text);
+            }
+        }
     }
 }
 

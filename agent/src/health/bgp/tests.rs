@@ -145,6 +145,17 @@ fn sessions_that_cannot_be_read_are_unknown_not_down() {
 }
 
 #[test]
+fn json_without_the_underlay_is_an_alert_that_says_why() {
+    let tor = ["BgpPeeringTor p0_if c", "BgpPeeringTor p1_if c"];
+    let up = r#""peers": {"p0_if": {"state": "Established"}, "p1_if": {"state": "Established"}}"#;
+    let other = BgpReading::Summary(bgp_json(&format!(r#"{{"bgpLs": {{"vrfName": "default", {up}}}}}"#)).unwrap());
+    assert_eq!(alerts(&other, &expected(&[], &[])), tor);
+    let none = BgpReading::Summary(bgp_json(r#"{"warning": "BGP instance not found"}"#).unwrap());
+    assert_eq!(alerts(&none, &expected(&[], &[])), [&tor[..], &["BgpStats * c"]].concat());
+    assert_eq!(messages(&none, &expected(&[], &[]))[2], "FRR shows no BGP sessions: BGP instance not found");
+}
+
+#[test]
 fn uplinks_and_the_number_that_must_work() {
     for line in fixture("cases/uplink-matrix.csv").lines().skip(1) {
         let cells: Vec<&str> = line.split(',').collect();

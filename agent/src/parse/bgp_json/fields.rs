@@ -1,0 +1,117 @@
+//! Tables and sessions as FRR writes them.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+};
+
+use crate::parse::bgp::as_number;
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "the table of an address family")]
+pub(super) struct RawTable<'t> {
+    #[serde(borrow)]
+    pub(super) vrf_name: Option<Text<'t>>,
+    #[serde(rename = "as")]
+    pub(super) local_as: Option<AsNumber>,
+    #[serde(borrow)]
+    pub(super) peers: Option<Peers<'t>>,
+    #[serde(alias = "failedPeersCount")]
+    pub(super) failed_peers: Option<u32>,
+    pub(super) dynamic_peers: Option<u32>,
+}
+
+/// A text that is borrowed from the output where it has no escapes.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(super) struct Text<'t>(#[serde(borrow)] pub(super) Cow<'t, str>);
+
+impl<'t> Text<'t> {
+    /// Where it stands in the output; none where it has escapes.
+    pub(super) fn place(&self) -> &'t str {
+        match self.0 {
+            Cow::Borrowed(text) => text,
+            Cow::Owned(_) => "",
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "a BGP session")]
+pub(super) struct RawPeer<'t> {
+    #[serde(borrow)]
+    pub(super) state: Option<Text<'t>>,
+    #[serde(borrow)]
+    pub(super) hostname: Option<Text<'t>>,
+    #[serde(borrow)]
+    pub(super) desc: Option<Text<'t>>,
+    pub(super) remote_as: Option<AsNumber>,
+    pub(super) local_as: Option<AsNumber>,
+    pub(super) pfx_rcd: Option<u64>,
+    /// The name of `pfx_rcd` before FRR 7; some releases have both.
+    pub(super) prefix_received_count: Option<u64>,
+    pub(super) pfx_snt: Option<u64>,
+    #[serde(borrow)]
+    pub(super) peer_uptime: Option<Text<'t>>,
+    pub(super) peer_uptime_msec: Option<u64>,
+    #[serde(default)]
+    pub(super) dynamic_peer: bool,
+    #[serde(borrow)]
+    pub(super) scope_if_name: Option<Text<'t>>,
+    #[serde(borrow)]
+    pub(super) last_reset_due_to: Option<Text<'t>>,
+    pub(super) connections_established: Option<u32>,
+    pub(super) connections_dropped: Option<u32>,
+}
+
+/// Peers by name, in the order printed.
+pub(super) struct Peers<'t>(pub(super) Vec<(Text<'t>, RawPeer<'t>)>);
+
+impl<'de: 't, 't> Deserialize<'de> for Peers<'t> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct PeersVisitor;
+        impl<'de> Visitor<'de> for PeersVisitor {
+            type Value = Peers<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("BGP peers by name")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut peers = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    peers.push(entry);
+                }
+                Ok(Peers(peers))
+            }
+        }
+        deserializer.deserialize_map(PeersVisitor)
+    }
+}
+
+/// An AS number, which FRR prints as a number or as a text; none if it is neither.
+pub(super) struct AsNumber(pub(super) Option<u32>);
+
+impl<'de> Deserialize<'de> for AsNumber {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AsNumberVisitor;
+        impl Visitor<'_> for AsNumberVisitor {
+            type Value = AsNumber;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an AS number")
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+                Ok(AsNumber(u32::try_from(number).ok()))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(AsNumber(as_number(text)))
+            }
+        }
+        deserializer.deserialize_any(AsNumberVisitor)
+    }
+}
