@@ -56,6 +56,16 @@ fn a_quarantined_host_on_the_admin_network_of_etv_is_blocked() {
 }
 
 #[test]
+fn a_quarantined_tenant_of_etv_is_not_permitted_its_own_networks_first() {
+    let mut response = response("nvue_startup");
+    let list = "p0000_deny_prefixes_ipv4";
+    let denies = [(1001, "deny", "192.0.2.0/24".to_owned()), (1002, "deny", "198.51.100.0/24".to_owned())];
+    assert_eq!(rules(&settings(&response), list)[4..], denies);
+    response.managed_host_config.as_mut().unwrap().quarantine_state = Some(ManagedHostQuarantineState::default());
+    assert_eq!(rules(&settings(&response), list), denies);
+}
+
+#[test]
 fn the_eleventh_prefix_of_a_port_takes_no_number_of_the_next_port() {
     let mut response = response("nvue_startup");
     let many = |from: u8, to: u8| (from..to).map(|number| format!("10.9.{number}.0/24")).collect::<Vec<_>>();

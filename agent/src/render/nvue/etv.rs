@@ -103,8 +103,8 @@ fn lists(config: &NetworkConfig) -> Result<Vec<(Direction, Acl)>, RenderError> {
     }
     let mut lists = Vec::new();
     let mut from_host = |acl: Option<Acl>| lists.extend(acl.map(|acl| (Direction::Egress, acl)));
-    // Security groups say themselves what is permitted.
-    let own_networks: Vec<PortPermits<'_>> = if config.security_groups.is_empty() {
+    // Security groups say themselves what is permitted, and a quarantine permits nothing: the list of denies comes first.
+    let own_networks: Vec<PortPermits<'_>> = if config.security_groups.is_empty() && !config.quarantined {
         let ports = config.ports.iter().enumerate();
         ports.map(|(position, port)| (port_index(position), port.vpc_prefixes.iter().collect())).collect()
     } else {
