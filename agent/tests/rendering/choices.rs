@@ -1,7 +1,7 @@
 //! Choices of rendering that no pair of response and tree shows; most are deliberate differences from NICo.
 
 use agent::render::{self, Environment, Expectations, NetworkConfig, TenantPeer};
-use proto::forge::{Instance, ManagedHostNetworkConfigResponse};
+use proto::forge::{Instance, ManagedHostNetworkConfigResponse, ManagedHostQuarantineState, PrefixFilterPolicyEntry};
 
 use super::responses::{TEMPLATES, environment, files, names, response, settings};
 
@@ -188,6 +188,57 @@ fn responses_that_would_configure_something_else_are_refused_by_name() {
         change(&mut response);
         assert_eq!(refusal(&response), expected);
     }
+}
+
+#[test]
+fn what_has_no_say_holds_up_no_quarantine_and_no_return_to_the_admin_network() {
+    let broken = |name| {
+        let mut broken = response(name);
+        let too_many = broken.network_security_policy_overrides[0].rule.as_mut().unwrap();
+        (too_many.dst_port_start, too_many.dst_port_end) = (Some(1), Some(65_535));
+        let group = broken.tenant_interfaces[1].network_security_group.as_mut().unwrap();
+        group.rules[0].rule.as_mut().unwrap().protocol = 77;
+        broken
+    };
+    for (name, list) in [
+        ("nvue_startup_with_nsg", "p0005_security_group_ipv4_in"),
+        ("tenant_fnn_classic_with_nsg", "p0005_0_security_group_ipv4_host_egress"),
+    ] {
+        let mut quarantined = broken(name);
+        let fault =
+            "tenant_interfaces[1].network_security_group.rules[0] (anything).rule.protocol is 77, which has no meaning";
+        assert_eq!(refusal(&quarantined), fault);
+        quarantined.managed_host_config.as_mut().unwrap().quarantine_state =
+            Some(ManagedHostQuarantineState::default());
+        let acls = settings(&quarantined)["acl"].clone();
+        let first = &acls["p0004_security_policy_override_ipv4_host_egress"]["rule"]["2000"];
+        assert!(first["action"]["deny"].is_mapping());
+        assert_eq!(names(&acls[list]["rule"]), ["65535"]);
+    }
+
+    let mut admin = broken("nvue_startup_with_nsg");
+    admin.use_admin_network = true;
+    admin.is_primary_dpu = true;
+    admin.admin_interface = response("admin_etv_primary").admin_interface;
+    admin.deny_prefixes = vec!["nothing".into()];
+    assert_eq!(
+        names(&settings(&admin)["interface"]),
+        ["lo", "p0_if", "p1_if", "pf0dpu1_if", "pf0dpu5_if", "pf0hpf_if", "vlan14"]
+    );
+    admin.deny_prefixes = Vec::new();
+    admin.network_virtualization_type = Some(5);
+    assert_eq!(refusal(&admin), "network_security_policy_overrides expand to 131070 ACL rules, more than 10000");
+    admin.network_security_policy_overrides = Vec::new();
+    admin.admin_interface = response("admin_fnn_primary").admin_interface;
+    assert!(settings(&admin)["acl"]["p0005_0_security_group_ipv4_host_egress"].is_mapping());
+
+    let mut tenant = response("nvue_startup");
+    tenant.admin_interface.get_or_insert_default().gateway = String::new();
+    tenant.routing_profile.as_mut().unwrap().accepted_leaks_from_underlay =
+        vec![PrefixFilterPolicyEntry { prefix: "nothing".into() }];
+    assert_eq!(files(&tenant).nvue, files(&response("nvue_startup")).nvue);
+    tenant.network_virtualization_type = Some(5);
+    assert_eq!(refusal(&tenant), "routing_profile.accepted_leaks_from_underlay[0] is \"nothing\", not an IP prefix");
 }
 
 #[test]

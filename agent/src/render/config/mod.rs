@@ -5,6 +5,7 @@ mod intercept;
 mod port;
 mod prefix;
 mod routing;
+mod scope;
 mod security;
 
 use std::{
@@ -19,6 +20,7 @@ use proto::{
 };
 
 use field::{fault, networks, number_some, option_text, parse_some};
+use scope::Scope;
 
 pub use field::ConfigError;
 pub(crate) use intercept::Intercept;
@@ -35,7 +37,7 @@ pub struct NetworkConfig {
     pub(crate) virtualization: Virtualization,
     /// Ports to configure, in the order of the message; none on a secondary DPU of the admin network.
     pub(crate) ports: Vec<Port>,
-    /// The admin network's port, wherever it is.
+    /// The admin network's port, wherever it is; none on a tenant network.
     pub(crate) admin: Option<Port>,
     pub(crate) deny_prefixes: Vec<Prefix>,
     pub(crate) site_fabric_prefixes: Vec<Prefix>,
@@ -148,14 +150,18 @@ impl TryFrom<&ManagedHostNetworkConfigResponse> for NetworkConfig {
             (true, false) => Network::AdminSecondary,
             (false, _) => Network::Tenant,
         };
-        let admin = message.admin_interface.as_ref().map(|port| Port::parse("admin_interface", port)).transpose()?;
+        let managed = message.managed_host_config.as_ref();
+        let quarantined = managed.is_some_and(|managed| managed.quarantine_state.is_some());
+        let scope = Scope { network, virtualization, quarantined };
+        let admin = message.admin_interface.as_ref().filter(|_| network.is_admin());
+        let admin = admin.map(|port| Port::parse("admin_interface", port, scope)).transpose()?;
         let mut groups = Vec::new();
         let mut tenant_ports = Vec::new();
         for (index, port) in message.tenant_interfaces.iter().enumerate() {
             let at = format!("tenant_interfaces[{index}]");
-            groups.push(SecurityGroup::of_port(&at, port)?);
+            groups.push(SecurityGroup::of_port(&at, port, scope)?);
             if network == Network::Tenant {
-                tenant_ports.push(Port::parse(at, port)?);
+                tenant_ports.push(Port::parse(at, port, scope)?);
             }
         }
         let security_groups = security::distinct(&groups);
@@ -174,15 +180,14 @@ impl TryFrom<&ManagedHostNetworkConfigResponse> for NetworkConfig {
             Network::Tenant => tenant_ports,
         };
         let list = |field: &str, texts: &[String]| networks(field, texts.iter().map(String::as_str));
-        let managed = message.managed_host_config.as_ref();
         let config = Self {
             underlay: underlay(message, virtualization)?,
             network,
             virtualization,
             ports,
             admin,
-            deny_prefixes: list("deny_prefixes", &message.deny_prefixes)?,
-            site_fabric_prefixes: list("site_fabric_prefixes", &message.site_fabric_prefixes)?,
+            deny_prefixes: list("deny_prefixes", scope.listed(&message.deny_prefixes))?,
+            site_fabric_prefixes: list("site_fabric_prefixes", scope.listed(&message.site_fabric_prefixes))?,
             anycast_site_prefixes: list("anycast_site_prefixes", &message.anycast_site_prefixes)?,
             isolation: match VpcIsolationBehaviorType::try_from(message.vpc_isolation_behavior) {
                 Ok(VpcIsolationBehaviorType::VpcIsolationOpen) => false,
@@ -194,10 +199,10 @@ impl TryFrom<&ManagedHostNetworkConfigResponse> for NetworkConfig {
                 }
             },
             stateful_acls: message.stateful_acls_enabled,
-            quarantined: managed.is_some_and(|managed| managed.quarantine_state.is_some()),
+            quarantined,
             overrides: security::rules(
                 "network_security_policy_overrides",
-                &message.network_security_policy_overrides,
+                scope.overrides(&message.network_security_policy_overrides),
             )?,
             security_groups,
             intercept: match &message.traffic_intercept_config {
@@ -210,6 +215,7 @@ impl TryFrom<&ManagedHostNetworkConfigResponse> for NetworkConfig {
             site_profile: message
                 .routing_profile
                 .as_ref()
+                .filter(|_| scope.is_fnn())
                 .map(|profile| RoutingProfile::parse("routing_profile", profile))
                 .transpose()?,
             tenant_asn: message.tenant_host_asn.filter(|asn| *asn != 0),

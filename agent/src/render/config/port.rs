@@ -9,6 +9,7 @@ use super::{
     ConfigError, Prefix, RoutingProfile,
     field::{fault, host_name, networks, number_some, option_text, parse_some},
     routing,
+    scope::Scope,
 };
 
 /// Which of the host's functions a port is the other end of.
@@ -61,7 +62,11 @@ const MOST_VNI: u32 = (1 << 24) - 1;
 const VNI: &str = "a VNI, 1 to 16777215";
 
 impl Port {
-    pub(super) fn parse(at: impl fmt::Display, message: &FlatInterfaceConfig) -> Result<Self, ConfigError> {
+    pub(super) fn parse(
+        at: impl fmt::Display,
+        message: &FlatInterfaceConfig,
+        scope: Scope,
+    ) -> Result<Self, ConfigError> {
         let in_family = |field: &str, text: &str, v4: bool, what: &str| {
             let read: Option<Prefix> = parse_some(format_args!("{at}.{field}"), text, what)?;
             match read {
@@ -103,8 +108,8 @@ impl Port {
                 .ok_or_else(|| fault(format_args!("{at}.gateway"), "is missing: it must be an IPv4 prefix"))?,
             address: parse_some(format_args!("{at}.ip"), &message.ip, "an IPv4 address")?,
             route: v4("interface_prefix", &message.interface_prefix)?,
-            vpc_prefixes: list("vpc_prefixes", &message.vpc_prefixes)?,
-            peer_prefixes: list("vpc_peer_prefixes", &message.vpc_peer_prefixes)?,
+            vpc_prefixes: list("vpc_prefixes", scope.listed(&message.vpc_prefixes))?,
+            peer_prefixes: list("vpc_peer_prefixes", scope.listed(&message.vpc_peer_prefixes))?,
             peer_vnis: peer_vnis.collect::<Result<_, _>>()?,
             subnet: v4("prefix", &message.prefix)?,
             host_name: host_name(format_args!("{at}.fqdn"), &message.fqdn)?,
@@ -120,11 +125,13 @@ impl Port {
             vpc_profile: message
                 .vpc_routing_profile
                 .as_ref()
+                .filter(|_| scope.is_fnn())
                 .map(|profile| RoutingProfile::parse(format_args!("{at}.vpc_routing_profile"), profile))
                 .transpose()?,
             own_anycast: message
                 .interface_routing_profile
                 .as_ref()
+                .filter(|_| scope.is_fnn())
                 .map(|profile| {
                     let field = format_args!("{at}.interface_routing_profile.allowed_anycast_prefixes").to_string();
                     routing::entries(field, &profile.allowed_anycast_prefixes)

@@ -11,6 +11,7 @@ use proto::forge::{
 use super::{
     ConfigError, Prefix,
     field::{self, fault, prefixes},
+    scope::Scope,
 };
 
 /// Most ACL rules that one set of rules may expand to.
@@ -151,14 +152,14 @@ pub(crate) struct SecurityGroup {
 }
 
 impl SecurityGroup {
-    /// The group of an interface, if it has one.
-    pub(super) fn of_port(at: &str, message: &FlatInterfaceConfig) -> Result<Option<Self>, ConfigError> {
+    /// The group of an interface, if it has one. Where groups decide nothing, one that cannot be read has no rules.
+    pub(super) fn of_port(at: &str, message: &FlatInterfaceConfig, scope: Scope) -> Result<Option<Self>, ConfigError> {
         let Some(group) = &message.network_security_group else { return Ok(None) };
-        Ok(Some(Self {
-            id: group.id.clone(),
-            stateful_egress: group.stateful_egress,
-            rules: rules(format_args!("{at}.network_security_group.rules"), &group.rules)?,
-        }))
+        let rules = match rules(format_args!("{at}.network_security_group.rules"), &group.rules) {
+            Err(_) if !scope.groups_decide() => Vec::new(),
+            rules => rules?,
+        };
+        Ok(Some(Self { id: group.id.clone(), stateful_egress: group.stateful_egress, rules }))
     }
 }
 
