@@ -8,6 +8,8 @@ use std::{
 use crate::{
     Settings,
     apply::{Before, apply, on_disk},
+    config::ProbeFamily,
+    container::Container,
     controller::Controller,
     fetch::{Answer, Desired, Isolation},
     health::{self, Findings, Severity},
@@ -50,6 +52,7 @@ pub struct Agent {
     known: bool,
     report_failure: Option<String>,
     renewal: Renewal,
+    container: Container,
     status: Option<StatusFile>,
 }
 
@@ -84,10 +87,20 @@ impl Agent {
         let state_dir = settings.state_dir.clone();
         std::fs::create_dir_all(&state_dir)
             .map_err(|source| AgentError::StateDir { path: state_dir.clone(), source })?;
-        let applied = Applied::new(&state_dir);
+        Ok(Self::open(settings))
+    }
+
+    fn open(settings: Settings) -> Self {
+        let applied = Applied::new(&settings.state_dir);
         let marker = applied.marker();
         let period = settings.period.clone();
-        Ok(Self {
+        let expected = marker.as_ref().and_then(|marker| marker.expected.clone());
+        let expected = expected.unwrap_or_else(|| Expectations {
+            min_links: settings.hbn.uplinks.len().min(2),
+            uplinks: settings.hbn.uplinks.clone(),
+            ..Expectations::default()
+        });
+        Self {
             release: Release::new(&settings),
             wanted: Wanted::open(&settings),
             controller: Controller::new(&settings),
@@ -95,11 +108,7 @@ impl Agent {
             changed: marker.as_ref().and_then(|marker| still_waiting(marker, period.post_config_check)),
             marker,
             verified: false,
-            expected: Expectations {
-                min_links: settings.hbn.uplinks.len().min(2),
-                uplinks: settings.hbn.uplinks.clone(),
-                ..Expectations::default()
-            },
+            expected,
             hbn_was_silent: false,
             interfaces_anew: !applied.is_same_boot(),
             applied,
@@ -109,13 +118,17 @@ impl Agent {
             known: true,
             report_failure: None,
             renewal: Renewal::new(settings.machine_id.clone()),
+            container: Container::new(&settings),
             status: None,
             settings,
-        })
+        }
     }
 
     /// One pass: fetch, render, plan, apply, check, report.
     pub async fn pass(&mut self) -> Pass {
+        if self.container.is_missed() {
+            self.container.look(&mut self.settings).await;
+        }
         let reachable = self.fetch().await;
         self.settle().await;
         let findings = self.check().await;
@@ -136,16 +149,13 @@ impl Agent {
         Pass { next_in, healthy: findings.is_healthy() }
     }
 
-    /// Checks the DPU without changing anything: what the last pass of a daemon made of it, and what only people ask.
-    pub async fn look(&mut self) -> Findings {
-        self.take(Desired::KeepLast).await;
-        if let (Some(target), Some(marker)) = (self.wanted.target(), &self.marker)
-            && target.nvue == marker.nvue
-        {
-            self.expected = target.files.expected.clone();
-        }
-        let mut findings = self.check().await;
-        health::check_once(&self.settings, &mut findings).await;
+    /// Checks a DPU without changing anything: what its agent would find, what that agent could not do, and what only people
+    /// ask.
+    pub async fn look(settings: Settings) -> Findings {
+        let mut agent = Self::open(settings);
+        agent.failure = StatusFile::read(&agent.settings.state_dir).ok().and_then(|status| status.error);
+        let mut findings = agent.check().await;
+        health::check_once(&agent.settings, &mut findings).await;
         findings
     }
 
@@ -252,7 +262,8 @@ impl Agent {
     }
 
     async fn check(&mut self) -> Findings {
-        let mut findings = health::check(&self.settings, &self.expected).await;
+        let containers = self.container.look(&mut self.settings).await;
+        let mut findings = health::check(&self.settings, &self.expected, containers.as_ref()).await;
         if !findings.any() {
             findings.alert("HealthProbes", None, Severity::Critical, "Nothing was checked: no probe is configured");
         }
@@ -269,7 +280,7 @@ impl Agent {
                 findings.alert("ClientCertificate", None, Severity::Notice, message);
             }
         }
-        if self.wait_left().is_some() {
+        if self.settings.probes(ProbeFamily::PostConfigCheck) && self.wait_left().is_some() {
             let wait = self.settings.period.post_config_check.as_secs_f32();
             let message = format!("The configuration changed less than {wait} s ago");
             findings.alert("PostConfigCheckWait", None, Severity::Critical, message);
@@ -349,6 +360,7 @@ impl Agent {
 /// The moment of the marker's change, if the agent was started anew before the change had proved itself.
 fn still_waiting(marker: &Marker, wait: Duration) -> Option<Instant> {
     let since: prost_types::Timestamp = marker.since.parse().ok()?;
-    let age = SystemTime::now().duration_since(SystemTime::try_from(since).ok()?).ok()?;
+    // A clock that was set back says nothing about the age.
+    let age = SystemTime::now().duration_since(SystemTime::try_from(since).ok()?).unwrap_or_default();
     if age < wait { Instant::now().checked_sub(age) } else { None }
 }

@@ -8,6 +8,7 @@ mod agent;
 mod apply;
 mod certificate;
 mod config;
+mod container;
 mod controller;
 mod fetch;
 mod health;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     intent::Digest,
     private_file::{remove, write_private},
-    render::Acknowledgement,
+    render::{Acknowledgement, Expectations},
 };
 
 /// What the DPU runs: written only after NVUE and the DHCP server both confirmed it, and as a whole.
@@ -21,6 +21,9 @@ pub(crate) struct Marker {
     pub(crate) dhcp: Option<Digest>,
     /// What is acknowledged by this; none while isolated.
     pub(crate) versions: Option<Versions>,
+    /// What a healthy DPU shows with that.
+    #[serde(default)]
+    pub(crate) expected: Option<Expectations>,
     /// When the last change was confirmed, as RFC 3339.
     pub(crate) since: String,
 }
@@ -153,6 +156,7 @@ mod tests {
             nvue: Digest::of(&[nvue.as_bytes()]),
             dhcp: None,
             versions: Some(Versions { managed_host: "V1-T1".into(), ..Versions::default() }),
+            expected: None,
             since: timestamp(SystemTime::UNIX_EPOCH),
         }
     }

@@ -126,6 +126,7 @@ mod tests {
             nvue: target.nvue.clone(),
             dhcp: target.dhcp.clone(),
             versions: target.versions.clone(),
+            expected: None,
             since: "2031-01-01T00:00:00Z".into(),
         }
     }

@@ -166,8 +166,13 @@ fn recorded(target: &Target, before: &Before<'_>, changed: bool) -> Result<Done,
         Some(former) if !changed => former.since.clone(),
         _ => timestamp(SystemTime::now()),
     };
-    let marker =
-        Marker { nvue: target.nvue.clone(), dhcp: target.dhcp.clone(), versions: target.versions.clone(), since };
+    let marker = Marker {
+        nvue: target.nvue.clone(),
+        dhcp: target.dhcp.clone(),
+        versions: target.versions.clone(),
+        expected: Some(target.files.expected.clone()),
+        since,
+    };
     let written = match before.marker == Some(&marker) {
         true => Ok(()),
         false => before.applied.write(&marker, &target.files.nvue),

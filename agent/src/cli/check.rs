@@ -16,9 +16,8 @@ pub(crate) struct Check {
 impl Check {
     /// Checks the DPU once and prints what was found. Ends with 1 if something is in alert.
     pub(crate) fn run(&self, settings: Settings) -> anyhow::Result<ExitCode> {
-        let mut agent = Agent::new(settings)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let findings = runtime.block_on(agent.look());
+        let findings = runtime.block_on(Agent::look(settings));
         let mut out = std::io::stdout().lock();
         match self.output {
             Format::Json => write_json(&mut out, &findings.report())?,

@@ -18,6 +18,9 @@ pub use sections::LogFormat;
 pub(crate) use sections::{CommandPrefix, Dhcp, Hbn, NvueRest, ProbeFamily, Rpc, Tls};
 use sections::{Health, Log, Period, Templates};
 
+/// Stands in a command for the id of HBN's container.
+const CONTAINER: &str = "{container}";
+
 /// What an operator tells one agent, from a TOML file. Unknown keys are refused.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -118,10 +121,45 @@ impl Settings {
         if self.dhcp.server == DhcpServer::Dhcpd && self.dhcp.requests_file.is_some() {
             return fault("`dhcp.requests_file`: dhcpd writes nothing down of hosts whose address is fixed");
         }
+        if self.names_container() && self.health.crictl.is_empty() {
+            return fault("`health.crictl` must say how containers are listed, for commands with `{container}`");
+        }
         if self.hbn.uplinks.is_empty() {
             return fault("`hbn.uplinks` must name at least one uplink");
         }
         Ok(())
+    }
+
+    /// Whether a command names HBN's container without its id.
+    pub(crate) fn names_container(&self) -> bool {
+        self.clone().commands().into_iter().flatten().any(|word| word.contains(CONTAINER))
+    }
+
+    /// The settings with a container's id wherever a command leaves it open.
+    pub(crate) fn in_container(&self, id: &str) -> Self {
+        let mut settings = self.clone();
+        for word in settings.commands().into_iter().flatten() {
+            *word = word.replace(CONTAINER, id);
+        }
+        settings
+    }
+
+    /// The commands that may be run in HBN's container.
+    fn commands(&mut self) -> [&mut CommandPrefix; 11] {
+        let Self { hbn, dhcp, health, .. } = self;
+        [
+            &mut hbn.nv,
+            &mut hbn.vtysh,
+            &mut hbn.supervisorctl,
+            &mut hbn.bridge,
+            &mut hbn.ip,
+            &mut hbn.after_apply,
+            &mut health.ifreload,
+            &mut dhcp.check,
+            &mut dhcp.reload,
+            &mut dhcp.stop,
+            &mut dhcp.status,
+        ]
     }
 
     /// What rendering needs to know of this DPU.

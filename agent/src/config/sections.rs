@@ -56,7 +56,8 @@ pub struct Period {
     pub longest_backoff: Duration,
 }
 
-/// A command and its first arguments, for example `["crictl", "exec", "ID", "nv"]`.
+/// A command and its first arguments, for example `["crictl", "exec", "{container}", "nv"]`: the id of the container that
+/// runs stands in for `{container}`.
 pub(crate) type CommandPrefix = Vec<String>;
 
 /// HBN: its devices, its commands, its files.

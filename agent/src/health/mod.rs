@@ -21,16 +21,15 @@ use crate::{
 
 /// Runs all probes that are configured.
 ///
-/// Where HBN does not run at all, what is inside it is not asked: one alert says it better than twenty.
-pub(crate) async fn check(settings: &Settings, expected: &Expectations) -> Findings {
+/// `containers` is the list of those that run, where it was asked for. Where HBN does not run at all, what is inside it is not asked: one alert says it better than twenty.
+pub(crate) async fn check(settings: &Settings, expected: &Expectations, containers: Option<&Said>) -> Findings {
     let mut findings = Findings::default();
     let hands = Hands { settings };
     if settings.probes(ProbeFamily::Disk) {
         disk::judge(&hands.read(&settings.health.df, &[]).await, &mut findings);
     }
-    if settings.probes(ProbeFamily::Container) {
-        let listing = hands.read(&settings.health.crictl, &["ps", "-o", "json"]).await;
-        hbn::judge_container(&listing, &settings.health.container, &mut findings);
+    if let Some(listing) = containers.filter(|_| settings.probes(ProbeFamily::Container)) {
+        hbn::judge_container(listing, &settings.health.container, &mut findings);
         if findings.has_alert(hbn::CONTAINER) {
             return findings;
         }
@@ -54,14 +53,15 @@ pub(crate) async fn check(settings: &Settings, expected: &Expectations) -> Findi
     }
     if settings.probes(ProbeFamily::Files) {
         for path in &settings.health.files {
-            let length = std::fs::metadata(under(&settings.hbn.root_dir, path)).map(|metadata| metadata.len());
-            files::judge(path, length, &mut findings);
+            let path = under(&settings.hbn.root_dir, path);
+            let length = std::fs::metadata(&path).map(|metadata| metadata.len());
+            files::judge(&path, length, &mut findings);
         }
     }
     let daemons = settings.health.frr_daemons.as_ref().filter(|_| settings.probes(ProbeFamily::Bgp));
     if let Some(path) = daemons {
-        let text = std::fs::read_to_string(under(&settings.hbn.root_dir, path));
-        files::judge_daemons(path, text, &mut findings);
+        let path = under(&settings.hbn.root_dir, path);
+        files::judge_daemons(&path, std::fs::read_to_string(&path), &mut findings);
     }
     // FRR without its BGP daemon has no sessions, and that alert is there already.
     if settings.probes(ProbeFamily::Bgp) && !findings.has_alert(files::BGP_DAEMON) {

@@ -1,5 +1,7 @@
 use std::{collections::BTreeSet, fmt, net::IpAddr};
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     Acknowledgement, DhcpServer, Environment, HbnVersion, NetworkConfig, TemplateError, Templates, Underlay,
     config::{Network, Port, Virtualization},
@@ -72,7 +74,7 @@ pub struct ConfigFile {
 }
 
 /// What a healthy DPU shows once a configuration runs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expectations {
     /// Uplinks with a BGP session to a ToR, in order: p0, p1.
     pub uplinks: Vec<String>,
@@ -91,7 +93,7 @@ pub struct Expectations {
 }
 
 /// A BGP session that the host behind the DPU may open.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TenantPeer {
     /// VRF it is configured in: `default`, or `vpc_<vni>`.
     pub vrf: String,
