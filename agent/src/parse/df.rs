@@ -2,8 +2,8 @@ use nom::{
     IResult, Parser,
     branch::alt,
     bytes::complete::{tag, take_till1},
-    character::complete::{char, space1, u8 as number8},
-    combinator::{rest, value},
+    character::complete::{satisfy, space1, u8 as number8},
+    combinator::{peek, rest, value},
     sequence::{preceded, terminated},
 };
 use serde::Serialize;
@@ -23,7 +23,8 @@ pub struct FileSystem {
     pub mount: String,
 }
 
-/// Reads `df -P` with any unit: one file system a line, the mount point last and whole.
+/// Reads `df -P` with any unit: one file system a line. Device and mount point may hold blanks: they are what is left and
+/// right of the three sizes and the percentage.
 ///
 /// # Errors
 /// [`ParseFault`] at a line that is none, and where there is no header.
@@ -33,21 +34,27 @@ pub fn df(text: &str) -> Result<Vec<FileSystem>, ParseFault> {
         return Err(ParseFault::at(OUTPUT, text, text, "the header of df"));
     }
     let lines = lines.filter(|line| !line.trim().is_empty());
-    lines
-        .map(|line| {
-            let (_, system) = system(line).map_err(|_| {
-                ParseFault::at(OUTPUT, text, line, "a device, three sizes, a percentage and a mount point")
-            })?;
-            Ok(system)
-        })
-        .collect()
+    let expected = "a device, three sizes, a percentage and a mount point";
+    lines.map(|line| system(line).ok_or_else(|| ParseFault::at(OUTPUT, text, line, expected))).collect()
 }
 
-fn system(line: &str) -> IResult<&str, FileSystem> {
-    let word = || take_till1(char::is_whitespace);
-    let column = || preceded(space1, word());
-    let percent = alt((terminated(number8, char('%')).map(Some), value(None, tag("-"))));
-    let (rest, (device, _, _, _, used_percent, mount)) =
-        (word(), column(), column(), column(), preceded(space1, percent), preceded(space1, rest)).parse(line)?;
-    Ok((rest, FileSystem { device: device.into(), used_percent, mount: mount.trim_end().into() }))
+fn system(line: &str) -> Option<FileSystem> {
+    line.match_indices(' ').find_map(|(end, _)| {
+        let (device, columns) = line.split_at_checked(end)?;
+        let (_, (used_percent, mount)) = usage(columns).ok()?;
+        let (device, mount) = (device.trim(), mount.trim_end());
+        let whole = !device.is_empty() && !mount.is_empty();
+        whole.then(|| FileSystem { device: device.into(), used_percent, mount: mount.into() })
+    })
+}
+
+/// ` 41G 12G 27G 31% /`: the percentage and the mount point.
+fn usage(columns: &str) -> IResult<&str, (Option<u8>, &str)> {
+    let number = peek(satisfy(|c| c.is_ascii_digit() || c == '-'));
+    let mut size = preceded((space1, number), take_till1(char::is_whitespace));
+    let percent = alt((terminated(number8, tag("%")).map(Some), value(None, tag("-"))));
+    let (columns, _) = size.parse(columns)?;
+    let (columns, _) = size.parse(columns)?;
+    let (columns, _) = size.parse(columns)?;
+    (preceded(space1, percent), preceded(space1, rest)).parse(columns)
 }

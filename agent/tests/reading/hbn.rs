@@ -62,6 +62,12 @@ fn disks_are_read_with_their_whole_mount_point() {
     assert_eq!((root.device.as_str(), root.used_percent), ("/dev/mmcblk0p2", Some(31)));
     let odd = df("Filesystem Size Used Avail Use% Mounted on\nnone 0 0 0 - /my disk\n").unwrap();
     assert_eq!((odd[0].used_percent, odd[0].mount.as_str()), (None, "/my disk"));
+    let share = "Filesystem Size Used Avail Use% Mounted on\n\
+        //srv/my share 2024 41G  12G   27G  31% /mnt/my disk\n/dev/a 41G 12G -27G 31% /\n";
+    let read = df(share).unwrap();
+    let columns = |at: usize| (read[at].device.as_str(), read[at].used_percent, read[at].mount.as_str());
+    assert_eq!(columns(0), ("//srv/my share 2024", Some(31), "/mnt/my disk"));
+    assert_eq!(columns(1), ("/dev/a", Some(31), "/"));
     for text in ["", "df: /: I/O error", "Filesystem Size\n/dev/x 1 2\n"] {
         assert!(df(text).is_err(), "{text}");
     }
