@@ -20,14 +20,14 @@ impl Parse {
     /// Prints what a parser reads in a file, as JSON.
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         let kind = Kind::named(&self.kind).with_context(|| format!("there is no kind `{}`\n{}", self.kind, kinds()))?;
-        let mut text = String::new();
+        let mut bytes = Vec::new();
         if self.file.as_os_str() == "-" {
-            std::io::stdin().read_to_string(&mut text)?;
+            std::io::stdin().read_to_end(&mut bytes)?;
         } else {
-            text =
-                std::fs::read_to_string(&self.file).with_context(|| format!("cannot read {}", self.file.display()))?;
+            bytes = std::fs::read(&self.file).with_context(|| format!("cannot read {}", self.file.display()))?;
         }
-        let value = kind.read(&text)?;
+        // As the agent reads what commands print.
+        let value = kind.read(&String::from_utf8_lossy(&bytes))?;
         write_json(&mut std::io::stdout().lock(), &value)?;
         Ok(ExitCode::SUCCESS)
     }

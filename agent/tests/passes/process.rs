@@ -119,6 +119,13 @@ async fn outputs_are_read_by_kind() {
     let (code, _, stderr) = output(&dpu, &["parse", "df", &path]).await;
     assert_eq!(code, 2);
     assert!(stderr.contains("df -HP, line 1, column 1: expected the header of df"), "{stderr}");
+    // A description need not be UTF-8: read as the agent reads it.
+    let latin = b"{\"ipv4Unicast\": {\"peers\": {\"p0_if\": {\"state\": \"Idle\", \"desc\": \"B\xfcro\"}}}}";
+    fs::write(dpu.path().join("latin.json"), latin).unwrap();
+    let (code, stdout, _) =
+        output(&dpu, &["parse", "bgp-json", &dpu.path().join("latin.json").display().to_string()]).await;
+    let read: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((code, &read["tables"][0]["peers"][0]["description"]), (0, &"B\u{fffd}ro".into()));
     let (code, _, stderr) = output(&dpu, &["parse", "dfx", &path]).await;
     assert_eq!(code, 2);
     assert!(stderr.contains("supervisorctl"), "the kinds are listed: {stderr}");
