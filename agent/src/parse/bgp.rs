@@ -30,7 +30,7 @@ pub(crate) fn vrf_named(name: &str) -> &str {
 /// The sessions of one address family in one VRF.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BgpTable {
-    /// VRF name, `default` for the underlay.
+    /// VRF name, `default` for the underlay; `vrf-id 14` where only its number is told.
     pub vrf: String,
     /// Address family.
     pub family: Family,
@@ -58,7 +58,7 @@ impl BgpTable {
 /// A session in the answer of `summary failed`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FailedSession {
-    /// VRF name.
+    /// VRF name, as of a table.
     pub vrf: String,
     /// Address family.
     pub family: Family,

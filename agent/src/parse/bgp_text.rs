@@ -17,12 +17,13 @@ const OUTPUT: &str = "show bgp summary";
 
 /// Reads `show bgp summary` as text, of FRR 7 to 10 and of Quagga, with all their columns, `wide`, `failed`, `vrf all`.
 ///
-/// Columns are found by the header of each table. A table without a title is taken as IPv4 unicast. Lines outside tables
-/// are skipped; those that begin with `%`, and all of them where there is no table, are kept as notes: an empty
-/// summary does not tell a healthy DPU from one without BGP, so callers must look for the peers they expect.
+/// Columns are found by the header of each table. A table without a title is taken as IPv4 unicast; one whose VRF is not
+/// named goes by its number, for example `vrf-id 14`. Lines outside tables are skipped; those that begin with `%`, and all of
+/// them where there is no table, are kept as notes: an empty summary does not tell a healthy DPU from one without BGP, so
+/// callers must look for the peers they expect.
 ///
 /// # Errors
-/// [`ParseFault`] at a row that does not fit its header, and at a header that is not known.
+/// [`ParseFault`] at a row that does not fit its header or is cut, and at a header that is not known.
 pub fn bgp_text(text: &str) -> Result<BgpSummary, ParseFault> {
     let mut summary = BgpSummary::default();
     let mut place = Place::default();
@@ -51,9 +52,15 @@ pub fn bgp_text(text: &str) -> Result<BgpSummary, ParseFault> {
 /// What is known about the next table from the lines before it.
 #[derive(Default)]
 struct Place {
+    /// VRF that an instance line names, for all tables up to the next such line.
+    instance: Option<String>,
+    /// VRF that the title or the router line names, and its number.
     vrf: Option<String>,
+    vrf_id: Option<String>,
     family: Option<Family>,
     local_as: Option<u32>,
+    /// Families whose table of the default VRF is over.
+    default_over: Vec<Family>,
 }
 
 impl Place {
@@ -61,19 +68,35 @@ impl Place {
     fn read(&mut self, line: &str) -> bool {
         let line = line.trim();
         if let Ok((_, name)) = instance(line) {
-            *self = Self { vrf: Some(name.to_owned()), ..Self::default() };
+            *self = Self { instance: Some(name.to_owned()), ..Self::default() };
         } else if let Ok((_, (family, vrf))) = title(line) {
-            let vrf = vrf.map(str::to_owned).or_else(|| self.vrf.take());
-            *self = Self { vrf, family: Some(family_of(family)), local_as: None };
-        } else if let Ok((_, (local_as, vrf))) = router(line) {
+            (self.family, self.vrf) = (Some(family_of(family)), vrf.map(str::to_owned));
+        } else if let Ok((_, (local_as, vrf, vrf_id))) = router(line) {
             self.local_as = as_number(local_as);
-            if let Some(vrf) = vrf {
-                self.vrf = Some(vrf.to_owned());
-            }
+            self.vrf = vrf.map(str::to_owned).or_else(|| self.vrf.take());
+            self.vrf_id = vrf_id.map(str::to_owned);
         } else {
             return false;
         }
         true
+    }
+
+    /// VRF, family and AS number of the table that begins here; what was read of it holds for no other one.
+    ///
+    /// Where no line names the VRF it goes by its number. That of the default one is 0, but views have it too: they come
+    /// after the table of the default one.
+    fn take(&mut self) -> (String, Family, Option<u32>) {
+        let family = self.family.take().unwrap_or(Family::Ipv4Unicast);
+        let (vrf, vrf_id) = (self.vrf.take(), self.vrf_id.take());
+        let vrf = match (vrf.as_ref().or(self.instance.as_ref()), vrf_id) {
+            (Some(name), _) => vrf_named(name).to_owned(),
+            (None, Some(id)) if id != "0" || self.default_over.contains(&family) => format!("vrf-id {id}"),
+            (None, _) => DEFAULT_VRF.to_owned(),
+        };
+        if vrf == DEFAULT_VRF {
+            self.default_over.push(family.clone());
+        }
+        (vrf, family, self.local_as.take())
     }
 }
 
@@ -82,18 +105,19 @@ fn instance(line: &str) -> IResult<&str, &str> {
     delimited(tag("Instance "), take_till1(|c| c == ':'), char(':')).parse(line)
 }
 
-/// `IPv4 Unicast Summary:` or `IPv4 Unicast Summary (VRF default):`
+/// `IPv4 Unicast Summary:`, `IPv4 Unicast Summary (VRF default):` or `IPv4 Unicast Summary (VIEW lab):`
 fn title(line: &str) -> IResult<&str, (&str, Option<&str>)> {
-    let vrf = delimited(tag(" (VRF "), take_till1(|c| c == ')'), char(')'));
+    let kind = alt((tag(" (VRF "), tag(" (VIEW ")));
+    let vrf = delimited(kind, take_till1(|c| c == ')'), char(')'));
     terminated((take_until(" Summary"), preceded(tag(" Summary"), opt(vrf))), rest).parse(line)
 }
 
 /// `BGP router identifier 192.0.2.1, local AS number 64500 VRF default vrf-id 0`
-fn router(line: &str) -> IResult<&str, (&str, Option<&str>)> {
+fn router(line: &str) -> IResult<&str, (&str, Option<&str>, Option<&str>)> {
     let word = || take_till1(char::is_whitespace);
     let vrf = preceded((space1, alt((tag("VRF"), tag("VIEW"))), space1), word());
     let start = (tag("BGP router identifier "), take_until(", local AS number "), tag(", local AS number "));
-    preceded(start, (word(), opt(vrf))).parse(line)
+    preceded(start, (word(), opt(vrf), opt(preceded((space1, tag("vrf-id"), space1), word())))).parse(line)
 }
 
 fn family_of(title: &str) -> Family {
@@ -154,12 +178,11 @@ fn table<'t>(
     place: &mut Place,
     summary: &mut BgpSummary,
 ) -> Result<(), ParseFault> {
-    let vrf = place.vrf.as_deref().map_or(DEFAULT_VRF, vrf_named).to_owned();
-    let family = place.family.clone().unwrap_or(Family::Ipv4Unicast);
-    let local_as = place.local_as;
+    let (vrf, family, local_as) = place.take();
     let mut peers = Vec::new();
     let mut failed = Vec::new();
     let mut wrapped: Option<&str> = None;
+    let fault = |rest: &str, expected: &str| Err(ParseFault::at(OUTPUT, text, rest, expected));
     for line in lines.by_ref() {
         let trimmed = line.trim();
         if trimmed.is_empty() {
@@ -171,9 +194,10 @@ fn table<'t>(
             continue;
         }
         // Most lines are rows, so that is tried first.
-        let fault = match layout {
-            Layout::Sessions { .. } => match session(line, wrapped.take(), layout) {
+        let (rest, expected) = match layout {
+            Layout::Sessions { .. } => match session(line, wrapped, layout) {
                 Ok(peer) => {
+                    wrapped = None;
                     peers.push(peer);
                     continue;
                 }
@@ -196,11 +220,13 @@ fn table<'t>(
             },
         };
         if !ends_table(trimmed) {
-            let (rest, expected) = fault;
-            return Err(ParseFault::at(OUTPUT, text, rest, expected));
+            return fault(rest, expected);
         }
         place.read(line);
         break;
+    }
+    if let Some(name) = wrapped {
+        return fault(name, "a neighbor and the rest of its row");
     }
     match layout {
         Layout::Failed => summary.failed.append(&mut failed),

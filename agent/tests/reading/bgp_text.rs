@@ -192,6 +192,19 @@ fn a_long_name_may_stand_on_a_line_of_its_own() {
 }
 
 #[test]
+fn a_row_that_is_cut_behind_its_name_is_a_fault() {
+    let good = case("columns-pfxsnt-no-desc.txt");
+    let (start, _) = good.split_once("p1_if").unwrap();
+    for end in ["p1_if", "p1_if\n", "p1_if\n\nTotal number of neighbors 2\n", "p1_if\nTotal number of neighbors 2\n"] {
+        let fault = bgp_text(&format!("{start}{end}")).unwrap_err();
+        let expected = "a neighbor and the rest of its row";
+        assert_eq!((fault.line, fault.expected.as_str(), fault.found.as_str()), (11, expected, "p1_if"), "{end:?}");
+    }
+    let failed = "Neighbor EstdCnt DropCnt ResetTime Reason\np0_if\n";
+    assert_eq!(bgp_text(failed).unwrap_err().line, 2);
+}
+
+#[test]
 fn what_does_not_fit_is_a_fault_with_its_place() {
     let good = case("columns-pfxsnt-no-desc.txt");
     for (text, line, expected) in [
