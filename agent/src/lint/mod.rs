@@ -12,7 +12,7 @@ mod tree;
 
 use std::fmt;
 
-pub(crate) use tree::{Node, yaml_value};
+pub(crate) use tree::{Clash, Node, yaml_value};
 
 /// Everything that is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

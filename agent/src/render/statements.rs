@@ -12,7 +12,7 @@
 //! Words are separated by blanks. A part in double quotes (with JSON's escapes) may hold anything, and joins with what
 //! stands directly before and behind it: `vlan"1 6"` is one word. What templates fill in is quoted where it must be.
 
-use crate::lint::Node;
+use crate::lint::{Clash, Node};
 
 /// A line that is no statement, or contradicts an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -64,7 +64,12 @@ pub(crate) fn read(text: &str) -> Result<Node, StatementError> {
             Statement::Base(path) => base = path,
             Statement::Set(path, value) => {
                 let path = base.iter().chain(&path).map(String::as_str);
-                root.set(path, value.as_deref()).map_err(|clash| fault(clash.to_string()))?;
+                root.set(path, value.as_deref()).map_err(|clash| match clash {
+                    Clash::Value(_) if line.contains("password") => {
+                        fault("an earlier line says another value here".into())
+                    }
+                    clash => fault(clash.to_string()),
+                })?;
             }
         }
     }

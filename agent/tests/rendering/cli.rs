@@ -194,6 +194,56 @@ fn templates_of_a_directory_are_used_and_their_faults_are_located() {
     assert!(error.contains("template nvue/evt.nv.j2: no template has this name; known are nvue/etv.nv.j2"), "{error}");
 }
 
+/// Places in a template that a password must not come out of, whatever the fault is.
+#[test]
+fn no_fault_tells_a_password() {
+    let response = fixture("nvue_startup_fnn_with_leaks.input.json");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("response.json");
+    let place = "password = {{ password }}";
+    for secret in ["hunter22", "hunter22 #=[", "hunter22\\\"\u{e9}", &format!("hunter22{}", "x".repeat(300))] {
+        let mut value: serde_json::Value = serde_json::from_str(&fs::read_to_string(&response).unwrap()).unwrap();
+        value["bgp_leaf_session_password"] = secret.into();
+        fs::write(&path, value.to_string()).unwrap();
+        for (odd, fault) in [
+            (
+                "password = {{ password }}\npassword = {{ asn }}",
+                "`password …`: an earlier line says another value here",
+            ),
+            ("remote-as = {{ password }}", "`remote-as = ********`: an earlier line says `external` here"),
+            ("{{ password }} = {{ password }}", "/********: no release of NVUE knows this key"),
+            (
+                "[vrf {{ password }} router bgp]\nenabled = on",
+                "/vrf/********/router/bgp/enabled: no release of NVUE knows",
+            ),
+            ("local-as asn = {{ password }}", "`********` is not of type"),
+            ("{{ password }} {{ password }} ]", "`******** ******** ]`: `[` and `]` belong around a header only"),
+            ("{{ password|upper }} = {{ password|reverse }} x", "`******** = ******** x`: more stands behind the end"),
+            ("{{ password|int }}", "line 72: invalid operation: "),
+            ("{{ password }}{{ password.more }}", "undefined value: `password.more` is undefined"),
+            ("{{ password|safe }} #", "no release of NVUE knows this key"),
+            ("{{ password|safe }} = a b", "more stands behind the end of the statement"),
+            (
+                "{% if password != \"********\" %}{{ password }} = {{ password }} x{% endif %}",
+                "this bgp_leaf_session_password does not fit",
+            ),
+            ("{% include password %}", "template not found"),
+        ] {
+            let dir = changed("nvue/base.nv.j2", place, odd);
+            let error =
+                refused(&[path.to_str().unwrap(), "--only", "nvue", "--templates", dir.path().to_str().unwrap()]);
+            assert!(error.contains(fault), "{odd}\n{error}");
+            for form in ["hunter22", "HUNTER22", "22retnuh", "unter"] {
+                assert!(!error.contains(form), "{odd}\n{error}");
+            }
+        }
+        let dir =
+            changed("nvue/isolated.nv.j2", "password = {{ underlay.password }}", "remote-as = {{ underlay.password }}");
+        let error = refused(&["--isolated", path.to_str().unwrap(), "--templates", dir.path().to_str().unwrap()]);
+        assert!(error.contains("`remote-as = ********`") && !error.contains("hunter22"), "{error}");
+    }
+}
+
 #[test]
 fn a_configuration_says_what_no_option_says() {
     let dir = tempfile::tempdir().unwrap();

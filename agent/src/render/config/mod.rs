@@ -101,6 +101,14 @@ impl Password {
     }
 }
 
+impl Underlay {
+    /// The same with asterisks for its password, if it has one.
+    pub(crate) fn masked(&self) -> Option<Self> {
+        let password = self.password.as_ref().map(|_| Password("********".into()))?;
+        Some(Self { password: Some(password), ..self.clone() })
+    }
+}
+
 impl fmt::Debug for Password {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
