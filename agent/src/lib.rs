@@ -26,10 +26,12 @@ pub mod render;
 mod renewal;
 mod report;
 mod retry;
+mod sole;
 mod status;
 mod wanted;
 
 pub use agent::{Agent, AgentError, Pass};
 pub use config::{ConfigFault, LogFormat, Settings};
 pub use health::{Findings, Severity};
+pub use sole::Sole;
 pub use status::{Runs, Said, StatusFile};

@@ -3,7 +3,7 @@ use std::process::ExitCode;
 use agent::{Agent, Findings, Settings, Severity};
 use clap::Args;
 
-use super::{Format, write_json};
+use super::{Format, one_line, write_json};
 
 /// Options of `check`.
 #[derive(Debug, Args)]
@@ -34,8 +34,7 @@ fn print(findings: &Findings, out: &mut impl std::io::Write) -> std::io::Result<
             Severity::PreventsAllocations => "alert   ",
             Severity::Critical => "CRITICAL",
         };
-        let message = message.replace('\n', "; ");
-        writeln!(out, "{mark}  {}: {message}", probe(id, target))?;
+        writeln!(out, "{mark}  {}: {}", probe(id, target), one_line(&message))?;
     }
     for (id, target) in findings.successes() {
         writeln!(out, "ok        {}", probe(id, target))?;

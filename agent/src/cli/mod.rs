@@ -63,6 +63,18 @@ impl Cli {
     }
 }
 
+/// A text that others wrote, as one line for a terminal.
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for letter in text.trim_end().replace('\n', "; ").chars() {
+        match letter.is_control() {
+            true => line.extend(letter.escape_default()),
+            false => line.push(letter),
+        }
+    }
+    line
+}
+
 fn write_json(out: &mut impl io::Write, value: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, value)?;
     writeln!(out)

@@ -1,7 +1,7 @@
 use std::{process::ExitCode, time::Duration};
 
-use agent::{Agent, LogFormat, Settings, render::DhcpServer};
-use anyhow::Context as _;
+use agent::{Agent, LogFormat, Settings, Sole, render::DhcpServer};
+use anyhow::{Context as _, bail};
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _};
@@ -9,6 +9,9 @@ use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt as _,
 /// Runs until SIGTERM or SIGINT. SIGHUP makes the next pass come at once.
 pub(crate) fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     log(&settings)?;
+    let place = settings.state_dir.display().to_string();
+    let sole = Sole::take(&settings.state_dir).with_context(|| format!("cannot use the state directory {place}"))?;
+    let Some(_sole) = sole else { bail!("another dpu-agent runs with the state directory {place}") };
     // Names are looked up on a thread of their own, which is gone a moment later.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

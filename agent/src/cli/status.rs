@@ -3,11 +3,21 @@ use std::{
     process::ExitCode,
 };
 
-use agent::{Settings, StatusFile};
+use agent::{Settings, Sole, StatusFile};
 use anyhow::Context as _;
 use clap::Args;
+use serde::Serialize;
 
-use super::{Format, write_json};
+use super::{Format, one_line, write_json};
+
+/// What is known of the agent.
+#[derive(Serialize)]
+struct Known {
+    /// It runs now; if not, the rest is what it wrote last.
+    agent_runs: bool,
+    #[serde(flatten)]
+    status: StatusFile,
+}
 
 /// Options of `status`.
 #[derive(Debug, Args)]
@@ -18,21 +28,29 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// Prints what the agent last wrote down. Ends with 1 while something is in alert or in error.
+    /// Prints what the agent last wrote down. Ends with 1 if it does not run, and while something is in alert or in error.
     pub(crate) fn run(&self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let status = StatusFile::read(&settings.state_dir)
             .with_context(|| format!("no status in {} (has the agent run?)", settings.state_dir.display()))?;
+        let agent_runs = Sole::is_taken(&settings.state_dir)
+            .with_context(|| format!("cannot look into {}", settings.state_dir.display()))?;
+        let known = Known { agent_runs, status };
         let mut out = io::stdout().lock();
         match self.output {
-            Format::Json => write_json(&mut out, &status)?,
-            Format::Text => print(&status, &mut out)?,
+            Format::Json => write_json(&mut out, &known)?,
+            Format::Text => print(&known, &mut out)?,
         }
-        let quiet = status.error.is_none() && status.alerts.is_empty();
+        let status = &known.status;
+        let quiet = agent_runs && status.error.is_none() && status.alerts.is_empty();
         Ok(if quiet { ExitCode::SUCCESS } else { ExitCode::from(1) })
     }
 }
 
-fn print(status: &StatusFile, out: &mut impl Write) -> io::Result<()> {
+fn print(known: &Known, out: &mut impl Write) -> io::Result<()> {
+    let status = &known.status;
+    if !known.agent_runs {
+        writeln!(out, "agent       does not run: this is what it wrote last")?;
+    }
     let runs = &status.runs;
     let since = runs.since.as_deref().map(|since| format!(" since {}", to_the_second(since)));
     writeln!(out, "runs        {}{}", runs.kind, since.unwrap_or_default())?;
@@ -41,12 +59,17 @@ fn print(status: &StatusFile, out: &mut impl Write) -> io::Result<()> {
             writeln!(out, "  {of:<8}  {version}")?;
         }
     }
-    writeln!(out, "controller  {} (since {})", status.controller.answer, to_the_second(&status.controller.since))?;
+    writeln!(
+        out,
+        "controller  {} (since {})",
+        one_line(&status.controller.answer),
+        to_the_second(&status.controller.since)
+    )?;
     if let Some(error) = &status.error {
-        writeln!(out, "error       {error}")?;
+        writeln!(out, "error       {}", one_line(error))?;
     }
     for alert in &status.alerts {
-        writeln!(out, "alert       {alert}")?;
+        writeln!(out, "alert       {}", one_line(alert))?;
     }
     Ok(())
 }

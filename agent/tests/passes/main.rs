@@ -9,6 +9,8 @@ mod controller;
 mod dpu;
 mod last_request;
 mod line;
+mod looking;
+mod probes;
 mod process;
 mod release;
 mod renewal;

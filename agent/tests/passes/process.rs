@@ -7,7 +7,10 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::process::{Child, Command};
+use tokio::{
+    net::UnixDatagram,
+    process::{Child, Command},
+};
 
 use super::{
     controller::{Controller, admin},
@@ -61,6 +64,43 @@ async fn sighup_hurries_and_sigterm_ends_well() {
 }
 
 #[tokio::test(flavor = "current_thread")]
+async fn the_service_manager_hears_of_each_pass_at_its_end_and_of_none_that_hangs() {
+    let (controller, uri) = Controller::start().await;
+    controller.says(admin(1, 11));
+    let dpu = Dpu::new(&uri);
+    let socket = UnixDatagram::bind(dpu.path().join("notify")).unwrap();
+    let said = || {
+        let mut text = [0; 256];
+        socket.try_recv(&mut text).ok().map(|length| String::from_utf8_lossy(&text[..length]).into_owned())
+    };
+    let mut command = program(&dpu, &["run"]);
+    let mut child = command.env("NOTIFY_SOCKET", dpu.path().join("notify")).stderr(Stdio::null()).spawn().unwrap();
+    let mut heard = Vec::new();
+    until("two passes", || {
+        heard.extend(said());
+        heard.iter().filter(|word| word.contains("WATCHDOG=1")).count() == 2
+    })
+    .await;
+    assert_eq!(heard.first().map(|word| word.trim()), Some("READY=1"));
+    // A command that does not end holds the pass for `command_timeout_secs`, 1 s here.
+    dpu.write("on-vtysh", "sleep 60");
+    until("a pass that hangs", || {
+        let hangs = dpu.read("probes").unwrap_or_default();
+        dpu.write("probes", "");
+        while said().is_some() {}
+        hangs.contains("vtysh")
+    })
+    .await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(said(), None, "nothing is said while a pass hangs");
+    dpu.remove("on-vtysh");
+    until("the end of that pass", || said().is_some_and(|word| word.contains("WATCHDOG=1"))).await;
+    signal(&child, Signal::TERM);
+    until("the end", || said().is_some_and(|word| word.contains("STOPPING=1"))).await;
+    child.wait().await.unwrap();
+}
+
+#[tokio::test(flavor = "current_thread")]
 async fn an_agent_that_is_killed_goes_on_where_it_was() {
     let (controller, uri) = Controller::start().await;
     controller.says(admin(1, 11));
@@ -85,7 +125,8 @@ async fn people_see_what_runs() {
     let (code, _, stderr) = output(&dpu, &["status"]).await;
     assert_eq!(code, 2);
     assert!(stderr.contains("has the agent run?"), "{stderr}");
-    dpu.agent().pass().await;
+    let mut child = program(&dpu, &["run"]).stderr(Stdio::null()).spawn().unwrap();
+    until("a status", || dpu.read("state/status.json").is_some()).await;
     let (code, stdout, _) = output(&dpu, &["status"]).await;
     assert_eq!(code, 0, "{stdout}");
     assert!(stdout.starts_with("runs        configuration since 20"), "{stdout}");
@@ -93,6 +134,17 @@ async fn people_see_what_runs() {
     let (code, stdout, _) = output(&dpu, &["status", "--output", "json"]).await;
     let status: serde_json::Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!((code, &status["runs"]["managed_host_version"]), (0, &"V1-T1".into()));
+    assert_eq!(status["agent_runs"], true);
+    let (code, _, stderr) = output(&dpu, &["run"]).await;
+    assert_eq!(code, 2);
+    assert!(stderr.contains("another dpu-agent runs with the state directory"), "{stderr}");
+    child.kill().await.unwrap();
+    let odd = dpu.read("state/status.json").unwrap().replace("run V1-T1", "\\u001b[31mrun\\nV1");
+    dpu.write("state/status.json", &odd);
+    let (code, stdout, _) = output(&dpu, &["status"]).await;
+    assert!(stdout.contains("\ncontroller  \\u{1b}[31mrun; V1 (since"), "nothing of it reaches the terminal: {stdout}");
+    assert_eq!(code, 1, "nobody looks after the DPU");
+    assert!(stdout.starts_with("agent       does not run: this is what it wrote last\nruns  "), "{stdout}");
 
     let (code, stdout, _) = output(&dpu, &["check"]).await;
     assert_eq!(code, 0, "{stdout}");
