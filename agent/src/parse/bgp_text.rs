@@ -259,8 +259,11 @@ fn blanks(input: &str) -> &str {
     input.get(count..).unwrap_or_default()
 }
 
-/// One session; where it stops and what was expected there otherwise.
-fn session<'l>(line: &'l str, wrapped: Option<&'l str>, layout: Layout) -> Result<BgpPeer, (&'l str, &'static str)> {
+/// Where a row stops to be one, and what was expected there.
+type Misfit<'l> = (&'l str, &'static str);
+
+/// One session.
+fn session<'l>(line: &'l str, wrapped: Option<&'l str>, layout: Layout) -> Result<BgpPeer, Misfit<'l>> {
     let Layout::Sessions { numbers, local_as, sent, description } = layout else {
         return Err((line, "a row of sessions"));
     };
@@ -308,7 +311,7 @@ fn session<'l>(line: &'l str, wrapped: Option<&'l str>, layout: Layout) -> Resul
 }
 
 /// The numbers up to the time, which is the first word that is no number: how many there are, and the first two.
-fn values(input: &str, most: usize) -> Result<(&str, (usize, [&str; 2])), (&str, &'static str)> {
+fn values(input: &str, most: usize) -> Result<(&str, (usize, [&str; 2])), Misfit<'_>> {
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let (mut left, mut count, mut first) = (input, 0, [""; 2]);
     while count < most
