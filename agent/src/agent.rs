@@ -95,10 +95,9 @@ impl Agent {
         let marker = applied.marker();
         let period = settings.period.clone();
         let expected = marker.as_ref().and_then(|marker| marker.expected.clone());
-        let expected = expected.unwrap_or_else(|| Expectations {
-            min_links: settings.hbn.uplinks.len().min(2),
-            uplinks: settings.hbn.uplinks.clone(),
-            ..Expectations::default()
+        let expected = expected.unwrap_or_else(|| {
+            let uplinks = settings.environment().uplinks();
+            Expectations { min_links: uplinks.len().min(2), uplinks, ..Expectations::default() }
         });
         Self {
             release: Release::new(&settings),
@@ -203,6 +202,10 @@ impl Agent {
     async fn take(&mut self, desired: Desired) {
         if let Some(version) = self.release.find(&self.settings).await {
             self.wanted.hbn_is(version);
+            // What runs may be of the release before, but its uplinks are called as this one calls them.
+            if !self.expected.uplinks.is_empty() {
+                self.expected.uplinks = self.wanted.uplinks();
+            }
         }
         self.wanted.take(desired);
     }

@@ -47,6 +47,11 @@ impl Wanted {
         (self.target, self.unusable) = (None, None);
     }
 
+    /// The uplinks as HBN calls them.
+    pub(crate) fn uplinks(&self) -> Vec<String> {
+        self.environment.uplinks()
+    }
+
     /// Takes in what the controller's answer means.
     pub(crate) fn take(&mut self, desired: Desired) {
         match desired {

@@ -8,7 +8,10 @@ use std::{
 
 use agent::{
     Settings,
-    render::{self, Dhcp, DhcpServer, DhcpSettings, Environment, HbnVersion, NetworkConfig, RenderedFiles, Templates},
+    render::{
+        self, Dhcp, DhcpServer, DhcpSettings, Environment, HbnVersion, MetadataInterface, NetworkConfig, RenderedFiles,
+        Templates,
+    },
 };
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
@@ -27,10 +30,11 @@ pub(crate) struct Render {
     /// Directory to write the files to, instead of standard output.
     #[arg(long, value_name = "DIR", conflicts_with = "only")]
     out: Option<PathBuf>,
-    /// An uplink; may be repeated [default: p0_if p1_if].
+    /// An uplink; may be repeated [default: p0 and p1, as this version of HBN calls them].
     #[arg(long = "uplink", value_name = "NAME")]
     uplinks: Vec<String>,
-    /// HBN's side of the link to the metadata service, or `none` [default: pf0dpu1_if].
+    /// HBN's side of the link to the metadata service, or `none` [default: pf0dpu1, as this version of
+    /// HBN calls it].
     #[arg(long, value_name = "NAME|none")]
     metadata_interface: Option<String>,
     /// Version of HBN, for example 2.4.0-doca2.9.0; a current one if not given.
@@ -94,10 +98,10 @@ impl Render {
     fn environment(&self, settings: Option<&Settings>) -> Environment {
         let base = settings.map(Settings::environment).unwrap_or_default();
         let list = |given: &Vec<Ipv4Addr>, base| if given.is_empty() { base } else { given.clone() };
-        let metadata = self.metadata_interface.clone().map(|name| Some(name).filter(|name| name != "none"));
+        let metadata = self.metadata_interface.as_deref().map(MetadataInterface::from);
         let server = self.dhcp_server.unwrap_or(base.dhcp.server);
         Environment {
-            uplinks: if self.uplinks.is_empty() { base.uplinks } else { self.uplinks.clone() },
+            uplinks: if self.uplinks.is_empty() { base.uplinks } else { Some(self.uplinks.clone()) },
             metadata_interface: metadata.unwrap_or(base.metadata_interface),
             hbn_version: self.hbn_version.clone().or(base.hbn_version),
             dhcp: DhcpSettings {

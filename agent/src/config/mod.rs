@@ -10,7 +10,7 @@ use std::{
 use proto::MachineId;
 use serde::Deserialize;
 
-use crate::render::{DhcpServer, DhcpSettings, Environment};
+use crate::render::{DhcpServer, DhcpSettings, Environment, MetadataInterface};
 
 pub(crate) use mac::MacAddress;
 use read::parsed;
@@ -124,7 +124,7 @@ impl Settings {
         if self.names_container() && self.health.crictl.is_empty() {
             return fault("`health.crictl` must say how containers are listed, for commands with `{container}`");
         }
-        if self.hbn.uplinks.is_empty() {
+        if self.hbn.uplinks.as_ref().is_some_and(Vec::is_empty) {
             return fault("`hbn.uplinks` must name at least one uplink");
         }
         Ok(())
@@ -168,7 +168,7 @@ impl Settings {
         let Self { hbn, dhcp, .. } = self;
         Environment {
             uplinks: hbn.uplinks.clone(),
-            metadata_interface: Some(hbn.metadata_interface.clone()).filter(|name| name != "none"),
+            metadata_interface: hbn.metadata_interface.as_deref().map(MetadataInterface::from).unwrap_or_default(),
             hbn_version: hbn.version.clone(),
             dhcp: DhcpSettings {
                 server: dhcp.server,

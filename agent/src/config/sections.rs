@@ -64,10 +64,10 @@ pub(crate) type CommandPrefix = Vec<String>;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Hbn {
-    /// Uplinks to the top-of-rack switches, p0 first.
-    pub uplinks: Vec<String>,
-    /// HBN's interface towards the metadata service, or `none`.
-    pub metadata_interface: String,
+    /// Uplinks to the top-of-rack switches, p0 first; absent: p0 and p1, as this release of HBN calls them.
+    pub uplinks: Option<Vec<String>>,
+    /// HBN's interface towards the metadata service, or `none`; absent: pf0dpu1, as this release of HBN calls it.
+    pub metadata_interface: Option<String>,
     /// Release of HBN, for example `2.3.0-doca2.8.0`; absent: it is looked up.
     #[serde(deserialize_with = "parsed_some")]
     pub version: Option<HbnVersion>,
@@ -255,8 +255,8 @@ impl Default for Hbn {
     fn default() -> Self {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
         Self {
-            uplinks: words(&["p0_if", "p1_if"]),
-            metadata_interface: "pf0dpu1_if".into(),
+            uplinks: None,
+            metadata_interface: None,
             version: None,
             nv: words(&["nv"]),
             rest: None,

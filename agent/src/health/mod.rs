@@ -80,7 +80,8 @@ pub(crate) async fn check_once(settings: &Settings, findings: &mut Findings) {
 
 /// Names of the uplinks whose session is up.
 pub(crate) async fn established_uplinks(settings: &Settings) -> BTreeSet<String> {
-    bgp::established(&Hands { settings }.sessions().await, &settings.hbn.uplinks)
+    let uplinks = settings.environment().uplinks_of_any_version();
+    bgp::established(&Hands { settings }.sessions().await, &uplinks)
 }
 
 /// What a command printed, or why it printed nothing of use.

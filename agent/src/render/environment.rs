@@ -2,36 +2,72 @@
 
 use std::{cmp::Ordering, fmt, net::Ipv4Addr, str::FromStr, time::Duration};
 
-/// The DPU that files are rendered for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The DPU that files are rendered for. Names of interfaces follow the version of HBN, but for those given here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// Uplink names as HBN knows them, in order: `p0_if`, `p1_if`.
-    pub uplinks: Vec<String>,
-    /// HBN's side of the link to the metadata service, for example `pf0dpu1_if`; none if the DPU has no such link.
-    pub metadata_interface: Option<String>,
+    /// Uplinks in order; none: p0 and p1, as HBN calls them.
+    pub uplinks: Option<Vec<String>>,
+    /// HBN's side of the link to the metadata service.
+    pub metadata_interface: MetadataInterface,
     /// Version of HBN; none is read as a current one.
     pub hbn_version: Option<HbnVersion>,
     /// The DHCP server on the DPU.
     pub dhcp: DhcpSettings,
 }
 
-impl Default for Environment {
-    fn default() -> Self {
-        Self {
-            uplinks: vec!["p0_if".into(), "p1_if".into()],
-            metadata_interface: Some("pf0dpu1_if".into()),
-            hbn_version: None,
-            dhcp: DhcpSettings::default(),
-        }
+/// HBN's side of the link to the metadata service.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum MetadataInterface {
+    /// The usual one, pf0dpu1, as HBN calls it.
+    #[default]
+    Usual,
+    /// Another one.
+    Named(String),
+    /// The DPU has no such link.
+    Absent,
+}
+
+impl From<&str> for MetadataInterface {
+    /// `none`, or a name.
+    fn from(text: &str) -> Self {
+        if text == "none" { Self::Absent } else { Self::Named(text.into()) }
     }
 }
 
+/// Endings of the names of HBN's ports: now, and before 2.3.0-doca2.8.0.
+const PORT_SUFFIXES: [&str; 2] = ["if", "sf"];
+
+fn usual_uplinks(suffix: &str) -> Vec<String> {
+    ["p0", "p1"].map(|port| format!("{port}_{suffix}")).into()
+}
+
 impl Environment {
-    /// Ending of the names of HBN's ports: `if`, or `sf` before 2.3.0-doca2.8.0.
+    /// Ending of the names of HBN's ports.
     pub(crate) fn port_suffix(&self) -> &'static str {
+        let [current, former] = PORT_SUFFIXES;
         match &self.hbn_version {
-            Some(version) if *version < HbnVersion::renamed_ports() => "sf",
-            _ => "if",
+            Some(version) if *version < HbnVersion::renamed_ports() => former,
+            _ => current,
+        }
+    }
+
+    /// Names of the uplinks, in order.
+    #[must_use]
+    pub fn uplinks(&self) -> Vec<String> {
+        self.uplinks.clone().unwrap_or_else(|| usual_uplinks(self.port_suffix()))
+    }
+
+    /// Names that the uplinks have in one version of HBN or another.
+    pub(crate) fn uplinks_of_any_version(&self) -> Vec<String> {
+        self.uplinks.clone().unwrap_or_else(|| PORT_SUFFIXES.into_iter().flat_map(usual_uplinks).collect())
+    }
+
+    /// Name of HBN's side of the link to the metadata service.
+    pub(crate) fn metadata_interface(&self) -> Option<String> {
+        match &self.metadata_interface {
+            MetadataInterface::Usual => Some(format!("pf0dpu1_{}", self.port_suffix())),
+            MetadataInterface::Named(name) => Some(name.clone()),
+            MetadataInterface::Absent => None,
         }
     }
 

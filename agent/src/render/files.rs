@@ -185,13 +185,14 @@ fn all(config: &NetworkConfig, environment: &Environment, templates: &Templates)
         addresses.into_iter().map(move |address| TenantPeer { vrf: vrf.clone(), address })
     };
     let has_peers = config.virtualization == Virtualization::Fnn || config.network == Network::Tenant;
+    let uplinks = environment.uplinks();
     Ok(RenderedFiles {
         nvue: nvue::render(config, environment, templates)?,
         dhcp: dhcp::render(config, environment, templates)?,
         acknowledge: Some(config.acknowledge.clone()),
         expected: Expectations {
-            uplinks: environment.uplinks.clone(),
-            min_links: config.min_links.min(environment.uplinks.len()),
+            min_links: config.min_links.min(uplinks.len()),
+            uplinks,
             evpn_on_uplinks: config.underlay.route_servers.is_empty(),
             route_servers: config.underlay.route_servers.clone(),
             tenant_peers: config.ports.iter().filter(|_| has_peers).flat_map(peers).collect(),
@@ -222,7 +223,7 @@ pub fn isolated(
         dhcp: dhcp::stopped(environment, templates)?,
         acknowledge: None,
         expected: Expectations {
-            uplinks: underlay.map(|_| environment.uplinks.clone()).unwrap_or_default(),
+            uplinks: underlay.map(|_| environment.uplinks()).unwrap_or_default(),
             isolated: true,
             ..Expectations::default()
         },

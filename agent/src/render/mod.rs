@@ -13,6 +13,8 @@ mod statements;
 mod templates;
 
 pub use config::{Acknowledgement, ConfigError, NetworkConfig, Underlay};
-pub use environment::{DhcpServer, DhcpServerError, DhcpSettings, Environment, HbnVersion, HbnVersionError};
+pub use environment::{
+    DhcpServer, DhcpServerError, DhcpSettings, Environment, HbnVersion, HbnVersionError, MetadataInterface,
+};
 pub use files::{ConfigFile, Dhcp, DhcpFiles, Expectations, RenderError, RenderedFiles, TenantPeer, files, isolated};
 pub use templates::{TemplateError, Templates};

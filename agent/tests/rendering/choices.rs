@@ -3,6 +3,8 @@
 use agent::render::{self, Environment, Expectations, NetworkConfig, TenantPeer};
 use proto::forge::{Instance, ManagedHostNetworkConfigResponse, ManagedHostQuarantineState, PrefixFilterPolicyEntry};
 
+use serde_yaml::Value;
+
 use super::responses::{TEMPLATES, environment, files, names, response, settings};
 
 fn refusal(response: &ManagedHostNetworkConfigResponse) -> String {
@@ -53,14 +55,29 @@ fn texts_that_yaml_takes_for_something_else_stay_texts() {
 
 #[test]
 fn ports_are_named_by_the_version_of_hbn() {
-    let config = NetworkConfig::try_from(&response("nvue_startup")).unwrap();
-    for (version, names_ports) in
-        [("2.2.0-doca2.7.0", "pf0vf0_sf"), ("2.3.0-doca2.8.0", "pf0vf0_if"), ("10.0.0-doca3.0.0", "pf0vf0_if")]
+    for (version, suffix) in
+        [("2.2.0-doca2.7.0", "sf"), ("2.3.0-doca2.8.0", "if"), ("2.10.0", "if"), ("HBN 3.2.0", "if"), ("10.0.0", "if")]
     {
         let environment = Environment { hbn_version: Some(version.parse().unwrap()), ..environment() };
-        let text = render::files(&config, &environment, &TEMPLATES).unwrap().nvue;
-        assert!(text.contains(&format!("      {names_ports}:\n")), "{version}");
+        let named = |ports: &[&str]| ports.iter().map(|port| format!("{port}_{suffix}")).collect::<Vec<_>>();
+        for name in ["nvue_startup", "nvue_startup_fnn_classic"] {
+            let config = NetworkConfig::try_from(&response(name)).unwrap();
+            let files = render::files(&config, &environment, &TEMPLATES).unwrap();
+            let document: Value = serde_yaml::from_str(&files.nvue).unwrap();
+            let mut ports = names(&document[1]["set"]["interface"]);
+            ports.retain(|port| port.starts_with('p'));
+            assert_eq!(ports, named(&["p0", "p1", "pf0dpu1", "pf0dpu5", "pf0hpf", "pf0vf0"]), "{version} {name}");
+            assert_eq!(files.expected.uplinks, named(&["p0", "p1"]));
+            let isolated = render::isolated(&environment, Some(config.underlay()), &TEMPLATES).unwrap();
+            let document: Value = serde_yaml::from_str(&isolated.nvue).unwrap();
+            assert_eq!(names(&document[1]["set"]["interface"])[1..], named(&["p0", "p1", "pf0hpf"]));
+            assert_eq!(isolated.expected.uplinks, named(&["p0", "p1"]));
+        }
     }
+    let config = NetworkConfig::try_from(&response("nvue_startup")).unwrap();
+    let environment = Environment { hbn_version: Some("1.4.0".parse().unwrap()), ..environment() };
+    let refused = render::files(&config, &environment, &TEMPLATES).unwrap_err().to_string();
+    assert_eq!(refused, "HBN 1.4.0 is too old: files are written for 2.0.0-doca2.5.0 and later");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
-use agent::render::{self, DhcpServer, DhcpSettings, Environment, NetworkConfig, Templates};
+use agent::render::{self, DhcpServer, DhcpSettings, Environment, MetadataInterface, NetworkConfig, Templates};
 use proto::forge::ManagedHostNetworkConfigResponse;
 use serde::Deserialize;
 use serde_yaml::Value;
@@ -92,8 +92,8 @@ fn response(name: &str) -> ManagedHostNetworkConfigResponse {
 fn rendered(name: &str, dpu: Dpu) -> String {
     let config = NetworkConfig::try_from(&response(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     let environment = Environment {
-        uplinks: dpu.uplinks,
-        metadata_interface: dpu.metadata_interface,
+        uplinks: Some(dpu.uplinks),
+        metadata_interface: dpu.metadata_interface.map_or(MetadataInterface::Absent, MetadataInterface::Named),
         dhcp: DhcpSettings { server: DhcpServer::None, ..Default::default() },
         ..Default::default()
     };

@@ -53,7 +53,7 @@ pub(super) fn render(
     templates: &Templates,
 ) -> Result<String, RenderError> {
     let tenant = config.network == Network::Tenant;
-    let metadata = environment.metadata_interface.as_deref();
+    let metadata = environment.metadata_interface();
     let metadata = metadata.map(|interface| Metadata { interface, address: METADATA_ADDRESS, vrf: None });
     let lists = lists(config)?;
     let mut kept = Numbers::new("FORGE_TO_UNDERLAY", 1, 65534);

@@ -86,7 +86,7 @@ pub(super) fn render(
 ) -> Result<String, RenderError> {
     let vpcs = vpcs(config);
     let physical = config.ports.iter().find(|port| port.function == Function::Physical);
-    let metadata = environment.metadata_interface.as_deref().zip(physical).map(|(interface, port)| Metadata {
+    let metadata = environment.metadata_interface().zip(physical).map(|(interface, port)| Metadata {
         interface,
         address: METADATA_ADDRESS,
         vrf: Some(vrf_name(port)),

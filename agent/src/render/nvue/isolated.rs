@@ -5,7 +5,7 @@ use crate::render::{Environment, RenderError, Templates, Underlay};
 
 #[derive(Serialize)]
 struct Isolated<'a> {
-    uplinks: &'a [String],
+    uplinks: Vec<String>,
     ports: Vec<String>,
     underlay: Option<UnderlayView<'a>>,
 }
@@ -24,7 +24,7 @@ pub(crate) fn isolated(
     templates: &Templates,
 ) -> Result<String, RenderError> {
     let context = Isolated {
-        uplinks: &environment.uplinks,
+        uplinks: environment.uplinks(),
         // Virtual functions are left out: without bridge, VRF and address none of them reaches anything.
         ports: vec![environment.physical_port()],
         underlay: underlay.map(|known| UnderlayView {

@@ -66,8 +66,8 @@ fn document(root: &Node) -> String {
 struct Base<'a> {
     asn: u32,
     loopback: String,
-    uplinks: &'a [String],
-    metadata: Option<Metadata<'a>>,
+    uplinks: Vec<String>,
+    metadata: Option<Metadata>,
     intercept: InterceptView,
     route_servers: Vec<String>,
     evpn_on_uplinks: bool,
@@ -77,9 +77,9 @@ struct Base<'a> {
 }
 
 #[derive(Serialize)]
-struct Metadata<'a> {
-    interface: &'a str,
-    address: &'a str,
+struct Metadata {
+    interface: String,
+    address: &'static str,
     vrf: Option<String>,
 }
 
@@ -112,7 +112,7 @@ struct PrefixRule {
 fn base<'a>(
     config: &'a NetworkConfig,
     environment: &'a Environment,
-    metadata: Option<Metadata<'a>>,
+    metadata: Option<Metadata>,
 ) -> Result<Base<'a>, RenderError> {
     let Underlay { asn, loopback, route_servers, password } = &config.underlay;
     let intercept = &config.intercept;
@@ -120,7 +120,7 @@ fn base<'a>(
     Ok(Base {
         asn: *asn,
         loopback: loopback.to_string(),
-        uplinks: &environment.uplinks,
+        uplinks: environment.uplinks(),
         metadata,
         intercept: InterceptView {
             vtep: intercept.vtep.map(|vtep| vtep.to_string()),
