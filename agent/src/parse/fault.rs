@@ -43,7 +43,7 @@ impl ParseFault {
         let above: usize = json.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
         let rest = whole.len() - json.len() + above;
         let rest = tail(whole, rest + error.column().saturating_sub(1));
-        let fault = Self::at(output, whole, rest, format!("{wanted} ({})", reason(error)));
+        let fault = Self::at(output, whole, rest, format!("{wanted} ({})", reason(&error.to_string())));
         // What was not wanted may begin well before the place where that was clear.
         let line = whole.lines().nth(fault.line - 1).unwrap_or_default();
         let found = if line.len() > EXCERPT_BYTES {
@@ -62,9 +62,8 @@ fn tail(text: &str, offset: usize) -> &str {
 }
 
 /// Why serde stopped, in words of the output instead of those of Rust, and without the place.
-fn reason(error: &serde_json::Error) -> String {
-    let message = error.to_string();
-    let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+pub(crate) fn reason(message: &str) -> String {
+    let message = message.rsplit_once(" at line ").map_or(message, |(message, _)| message);
     let Some((seen, wanted)) = message.rsplit_once(", expected ") else { return message.to_owned() };
     let seen = seen.split_once(": ").map_or(seen, |(_, seen)| seen);
     let wanted = match wanted {

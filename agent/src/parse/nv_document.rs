@@ -1,7 +1,7 @@
 use serde::Serialize;
 use serde_yaml::Value;
 
-use super::fault::{ParseFault, excerpt};
+use super::fault::{ParseFault, reason};
 
 const OUTPUT: &str = "nv config show";
 
@@ -21,27 +21,26 @@ pub struct NvDocument {
 /// # Errors
 /// [`ParseFault`] where the text is no YAML list of headers, `set` and `unset`.
 pub fn nv_document(text: &str) -> Result<NvDocument, ParseFault> {
-    let fault = |line: usize, expected: String| ParseFault {
-        output: OUTPUT,
-        line,
-        column: 1,
-        expected,
-        found: excerpt(text.lines().nth(line.saturating_sub(1)).unwrap_or_default()),
-    };
+    let fault = |line: &str, expected: &str| ParseFault::at(OUTPUT, text, line, expected);
     let repaired;
-    let yaml = if text.trim_start().starts_with("header:") {
-        repaired = text.trim_start().replacen("header:", "- header:", 1);
+    let start = text.trim_start();
+    let yaml = if start.starts_with("header:") {
+        repaired = start.replacen("header:", "- header:", 1);
         repaired.as_str()
     } else {
-        text
+        start
     };
     let entries: Vec<Value> = serde_yaml::from_str(yaml).map_err(|error| {
         let line = error.location().map_or(1, |location| location.line());
-        fault(line, excerpt(&format!("a YAML list of header, set and unset ({error})")))
+        let line = start.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+        fault(line, &format!("a YAML list of header, set and unset ({})", reason(&error.to_string())))
     })?;
     let mut document = NvDocument { version: None, revision: None, entries: Vec::new() };
+    // Values know no place, but each entry begins a line.
+    let mut places = start.lines().filter(|line| line.starts_with('-') || line.starts_with("header:"));
     for entry in entries {
-        let Value::Mapping(map) = entry else { return Err(fault(1, "an entry with a name".to_owned())) };
+        let place = places.next().unwrap_or(start);
+        let Value::Mapping(map) = entry else { return Err(fault(place, "an entry with a name")) };
         for (key, value) in map {
             match key.as_str() {
                 Some("header") => {
@@ -49,7 +48,7 @@ pub fn nv_document(text: &str) -> Result<NvDocument, ParseFault> {
                     (document.version, document.revision) = (text("version"), text("rev-id"));
                 }
                 Some(name @ ("set" | "unset")) => document.entries.push((name.to_owned(), value)),
-                _ => return Err(fault(1, "header, set or unset".to_owned())),
+                _ => return Err(fault(place, "header, set or unset")),
             }
         }
     }

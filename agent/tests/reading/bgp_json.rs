@@ -105,7 +105,7 @@ fn a_link_local_session_goes_by_its_interface() {
 fn another_answer_is_a_fault_with_its_place() {
     let levels = "address families, or VRFs that hold them";
     for (text, place, expected) in [
-        (r#"{"vrfs": {"default": {"vrfId": 0}}, "totalVrfs": 1}"#, (1, 24), levels),
+        (r#"{"vrfs": {"default": {"vrfId": 0}}, "totalVrfs": 1}"#, (1, 3), levels),
         ("{\n  \"totalVrfs\": 1\n}", (2, 4), levels),
         ("{\"ipv4Unicast\": {\"peers\": {\n \"p0_if\": {}\n}}}", (2, 3), "a state of the BGP peer p0_if"),
         ("{\"ipv4Unicast\":\n{\"peers\": 7}}", (2, 11), "BGP sessions as JSON (BGP peers by name, not integer `7`)"),
@@ -129,7 +129,7 @@ fn another_answer_is_a_fault_with_its_place() {
         assert_eq!(((fault.line, fault.column), fault.expected.as_str()), (place, expected), "{text}");
     }
     let fault = bgp_json(&case("mac-table.json")).unwrap_err();
-    assert_eq!((fault.line, fault.expected.as_str()), (3, levels), "{fault}");
+    assert_eq!((fault.line, fault.expected.as_str(), fault.found.as_str()), (2, levels, "1"), "{fault}");
     assert!(bgp_json(&fixture("bgp/034_suzieq_evpn_vni_detail_dual_evpn_exit01.json")).is_err());
 }
 

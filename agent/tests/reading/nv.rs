@@ -143,7 +143,15 @@ fn the_header_takes_no_part_in_the_configuration() {
         assert!(set["interface"].get("p0_if,p1_if").is_some());
         assert!(set["bridge"]["domain"]["br_default"]["vlan"].get("10").is_some(), "keys are text");
     }
-    assert!(nv_document("- sets: {}").is_err());
+    for (text, place, expected) in [
+        ("- sets: {}", (1, 1), "header, set or unset"),
+        ("\nheader:\n    rev-id: 1.0\n- set:\n    a: b\n- sets: {}\n", (6, 1), "header, set or unset"),
+        ("- set: {}\n- word\n", (2, 1), "an entry with a name"),
+        ("{}", (1, 1), "a YAML list of header, set and unset (a list, not map)"),
+    ] {
+        let fault = nv_document(text).unwrap_err();
+        assert_eq!(((fault.line, fault.column), fault.expected.as_str()), (place, expected), "{text}");
+    }
 }
 
 #[test]

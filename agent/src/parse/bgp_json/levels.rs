@@ -69,7 +69,10 @@ impl<'t> Level<'t> {
     /// Takes in what is in a VRF, or in a table under a key that is no known family.
     fn take_in(&mut self, key: Text<'t>, inner: Self, depth: Depth) {
         self.notes.extend(inner.notes);
-        self.stray = self.stray.take().or(inner.stray);
+        // The key is to blame, unless it leads to tables too.
+        let stray =
+            inner.stray.map(|stray| if inner.tables.is_empty() { (Text(key.0.clone()), stray.1) } else { stray });
+        self.stray = self.stray.take().or(stray);
         let vrf = |found: Found<'t>| match found.vrf {
             Some(_) => found,
             None => Found { vrf: Some(Text(key.0.clone())), ..found },
