@@ -129,6 +129,10 @@ fn names_that_nobody_defines_are_faults() {
             "/bridge/domain/br_default/vlan/2/vni/10: another VLAN has this VNI too",
         ),
         (
+            "{bridge: {domain: {br_default: {vlan: {'1': {vni: {'10': {}, '11': {}}}}}}}}",
+            "/bridge/domain/br_default/vlan/1/vni: a VLAN can have one VNI only",
+        ),
+        (
             "{bridge: {domain: {br_default: {vlan: {'1': {vni: {'10': {}}}}}}}, vrf: {RED: {evpn: {vni: {'10': {}}}}}}",
             "/vrf/RED/evpn/vni/10: a VLAN of a bridge has this VNI too",
         ),

@@ -47,11 +47,16 @@ struct Defined<'a> {
 }
 
 impl<'a> Defined<'a> {
-    /// A VNI of a bridge belongs to one VLAN.
+    /// A VNI of a bridge belongs to one VLAN, and a VLAN to one VNI.
     fn bridged_vnis(&mut self, faults: &mut Vec<Fault>) {
         for (domain, node) in self.root.get(["bridge", "domain"]).into_iter().flat_map(Node::entries) {
             for (vlan, node) in node.get(["vlan"]).into_iter().flat_map(Node::entries) {
-                for (vni, _) in node.get(["vni"]).into_iter().flat_map(Node::entries) {
+                let vnis = || node.get(["vni"]).into_iter().flat_map(Node::entries);
+                if vnis().nth(1).is_some() {
+                    let path = format!("/bridge/domain/{domain}/vlan/{vlan}/vni");
+                    faults.push(Fault { path, fault: "a VLAN can have one VNI only".into() });
+                }
+                for (vni, _) in vnis() {
                     if !self.bridged.insert(vni) && vni != "auto" {
                         let path = format!("/bridge/domain/{domain}/vlan/{vlan}/vni/{vni}");
                         faults.push(Fault { path, fault: "another VLAN has this VNI too".into() });

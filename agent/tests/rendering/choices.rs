@@ -135,7 +135,60 @@ fn of_two_instance_versions_the_older_is_acknowledged() {
 #[test]
 fn responses_that_would_configure_something_else_are_refused_by_name() {
     type Change = fn(&mut ManagedHostNetworkConfigResponse);
-    let cases: [(&str, Change, &str); 13] = [
+    let cases: [(&str, Change, &str); 22] = [
+        (
+            "nvue_startup",
+            |r| r.traffic_intercept_config.as_mut().unwrap().bridging = None,
+            "traffic_intercept_config.bridging is missing: additional_overlay_vtep_ip is reached through its bridge",
+        ),
+        (
+            "nvue_startup",
+            |r| r.tenant_interfaces[1].vlan_id = r.tenant_interfaces[0].vlan_id,
+            "tenant_interfaces[1].vlan_id is 196, which tenant_interfaces[0] has with another VNI",
+        ),
+        (
+            "nvue_startup",
+            |r| r.tenant_interfaces[1].vni = r.tenant_interfaces[0].vni,
+            "tenant_interfaces[1].vni is 1025196, which tenant_interfaces[0] has with another VLAN",
+        ),
+        (
+            "nvue_startup",
+            |r| r.route_servers.push(r.tenant_interfaces[1].ip.clone()),
+            "tenant_interfaces[1].ip is 10.217.5.162, which a route server has too",
+        ),
+        (
+            "nvue_startup",
+            |r| r.route_servers.push("10.10.10.3".into()),
+            "traffic_intercept_config.bridging.internal_bridge_routing_prefix has 10.10.10.3 as its third host, which a route server has too",
+        ),
+        (
+            "nvue_startup_fnn_classic",
+            |r| {
+                r.tenant_interfaces[1].is_l2_segment = true;
+                r.tenant_interfaces[1].svi_ip = r.tenant_interfaces[0].svi_ip.clone();
+                r.tenant_interfaces[1].vlan_id = r.tenant_interfaces[0].vlan_id;
+                r.tenant_interfaces[1].vni = r.tenant_interfaces[0].vni;
+            },
+            "tenant_interfaces[1].vlan_id is 196, which tenant_interfaces[0] has in another VPC",
+        ),
+        (
+            "nvue_startup_fnn_classic",
+            |r| r.tenant_interfaces[0].vni = r.tenant_interfaces[1].vpc_vni,
+            "tenant_interfaces[0].vni is 1025186, which is the VNI of a VPC",
+        ),
+        (
+            "nvue_startup_fnn_classic",
+            |r| {
+                r.tenant_interfaces[1].vpc_vni = r.tenant_interfaces[0].vpc_vni;
+                r.tenant_interfaces[1].ip = r.tenant_interfaces[0].ip.clone();
+            },
+            "tenant_interfaces[1].ip is 10.217.5.170, which tenant_interfaces[0] has too",
+        ),
+        (
+            "nvue_startup_fnn_classic",
+            |r| r.tenant_interfaces[1].ip = "10.10.10.3".into(),
+            "traffic_intercept_config.bridging.internal_bridge_routing_prefix has 10.10.10.3 as its third host, which tenant_interfaces[1] has too",
+        ),
         ("nvue_startup", |r| r.asn = 0, "asn is missing"),
         ("nvue_startup", |r| r.tenant_interfaces.clear(), "tenant_interfaces is empty on a tenant network"),
         (
@@ -256,6 +309,13 @@ fn what_has_no_say_holds_up_no_quarantine_and_no_return_to_the_admin_network() {
     assert_eq!(files(&tenant).nvue, files(&response("nvue_startup")).nvue);
     tenant.network_virtualization_type = Some(5);
     assert_eq!(refusal(&tenant), "routing_profile.accepted_leaks_from_underlay[0] is \"nothing\", not an IP prefix");
+}
+
+#[test]
+fn an_address_may_be_a_route_server_and_a_host_in_different_vrfs() {
+    let mut response = response("nvue_startup_fnn_classic");
+    response.route_servers = vec![response.tenant_interfaces[0].ip.clone()];
+    assert!(!files(&response).nvue.is_empty());
 }
 
 #[test]

@@ -57,6 +57,10 @@ impl Intercept {
                 gateway,
             })
         });
+        if !vtep.is_empty() && bridging.is_none() {
+            let field = format_args!("{at}.bridging");
+            return Err(fault(field, "is missing: additional_overlay_vtep_ip is reached through its bridge"));
+        }
         Ok(Self {
             vtep: parse_some(format_args!("{at}.additional_overlay_vtep_ip"), vtep, "an IPv4 address")?,
             bridging: bridging.transpose()?,

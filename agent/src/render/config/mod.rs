@@ -3,6 +3,7 @@
 mod field;
 mod intercept;
 mod port;
+mod port_checks;
 mod prefix;
 mod routing;
 mod scope;
@@ -244,31 +245,6 @@ impl TryFrom<&ManagedHostNetworkConfigResponse> for NetworkConfig {
 }
 
 impl NetworkConfig {
-    /// What the kind of network asks of each port.
-    fn check_ports(&self) -> Result<(), ConfigError> {
-        let mut functions = BTreeSet::new();
-        for port in &self.ports {
-            let need = |there: bool, field: &str, why: &str| {
-                if there { Ok(()) } else { Err(fault(format_args!("{}.{field}", port.field), why)) }
-            };
-            need(
-                functions.insert(port.function),
-                "function_type",
-                "names a function that an earlier interface has already",
-            )?;
-            let bridged = self.virtualization == Virtualization::Etv || port.layer2;
-            need(!bridged || port.vlan.is_some(), "vlan_id", "is missing on a bridged port")?;
-            if self.virtualization == Virtualization::Fnn {
-                need(port.vpc_vni.is_some(), "vpc_vni", "is missing on an FNN network")?;
-                need(!port.layer2 || port.vni.is_some(), "vni", "is missing on a layer 2 port")?;
-                need(!port.layer2 || port.svi.is_some(), "svi_ip", "is missing on a layer 2 port of an FNN network")?;
-                let profile = port.vpc_profile.is_some() || self.site_profile.is_some();
-                need(profile, "vpc_routing_profile", "is missing, and the site has no routing_profile either")?;
-            }
-        }
-        Ok(())
-    }
-
     /// The routing profile of a port's VPC.
     pub(crate) fn profile_of<'a>(&'a self, port: &'a Port) -> Option<&'a RoutingProfile> {
         port.vpc_profile.as_ref().or(self.site_profile.as_ref())

@@ -73,7 +73,7 @@ pub(super) fn render(
             name: port_name(port, environment),
             vlan,
             svi,
-            vni: port.vni.filter(|_| tenant && port.layer2),
+            vni: config.bridged_vni(port),
             gateways: gateways(port),
             route: port.route.as_ref().map(|route| route.cidr(None)),
             inbound: attached.inbound,
