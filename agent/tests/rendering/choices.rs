@@ -319,6 +319,25 @@ fn an_address_may_be_a_route_server_and_a_host_in_different_vrfs() {
 }
 
 #[test]
+fn an_isolated_dpu_takes_the_routes_that_its_network_took() {
+    for (name, inbound, lists) in [
+        ("nvue_startup", Some("FORGE_FROM_UNDERLAY"), &["FORGE_FROM_UNDERLAY", "OWN_LOOPBACK"][..]),
+        ("nvue_startup_fnn_classic", None, &["OWN_LOOPBACK"]),
+    ] {
+        let config = NetworkConfig::try_from(&response(name)).unwrap();
+        let text = render::isolated(&environment(), Some(config.underlay()), &TEMPLATES).unwrap().nvue;
+        let document: Value = serde_yaml::from_str(&text).unwrap();
+        let set = &document[1]["set"];
+        let group = |set: &Value| set["vrf"]["default"]["router"]["bgp"]["peer-group"]["underlay"].clone();
+        let policy = |set: &Value| group(set)["address-family"]["ipv4-unicast"]["policy"].clone();
+        assert_eq!(policy(set)["inbound"]["prefix-list"].as_str(), inbound);
+        assert_eq!(policy(set)["outbound"]["prefix-list"], "OWN_LOOPBACK");
+        assert_eq!(policy(set).get("inbound"), policy(&settings(&response(name))).get("inbound"));
+        assert_eq!(names(&set["router"]["policy"]["prefix-list"]), lists);
+    }
+}
+
+#[test]
 fn a_password_is_in_the_file_and_nowhere_else() {
     let mut response = response("nvue_startup_fnn_with_leaks");
     response.bgp_leaf_session_password = Some("s3cret: #x".into());

@@ -90,6 +90,8 @@ pub struct Underlay {
     pub(crate) loopback: Ipv4Addr,
     pub(crate) route_servers: BTreeSet<IpAddr>,
     pub(crate) password: Option<Password>,
+    /// Of the site only the default route is taken; FNN's underlay takes them all.
+    pub(crate) default_route_only: bool,
 }
 
 /// A password of a BGP session: shown only in the file that needs it.
@@ -289,6 +291,7 @@ fn underlay(
         asn: message.asn,
         loopback: field::parse("managed_host_config.loopback_ip", loopback, "an IPv4 address")?,
         route_servers: route_servers.collect::<Result<_, _>>()?,
+        default_route_only: virtualization == Virtualization::Etv,
         // Only fabrics of FNN sites ask for one.
         password: (virtualization == Virtualization::Fnn && !password.is_empty()).then(|| Password(password.into())),
     })

@@ -15,6 +15,7 @@ struct UnderlayView<'a> {
     asn: u32,
     loopback: String,
     password: Option<&'a str>,
+    default_route_only: bool,
 }
 
 /// NVUE's file for a DPU that the site does not know.
@@ -31,6 +32,7 @@ pub(crate) fn isolated(
             asn: known.asn,
             loopback: known.loopback.to_string(),
             password: known.password.as_ref().map(|password| password.reveal()),
+            default_route_only: known.default_route_only,
         }),
     };
     text(templates, "nvue/isolated.nv.j2", context)

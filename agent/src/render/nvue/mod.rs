@@ -114,7 +114,7 @@ fn base<'a>(
     environment: &'a Environment,
     metadata: Option<Metadata>,
 ) -> Result<Base<'a>, RenderError> {
-    let Underlay { asn, loopback, route_servers, password } = &config.underlay;
+    let Underlay { asn, loopback, route_servers, password, .. } = &config.underlay;
     let intercept = &config.intercept;
     let public = |v4| prefix_rules("traffic intercept", &intercept.public_prefixes, v4, 1, true);
     Ok(Base {
