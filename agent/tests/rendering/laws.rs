@@ -121,13 +121,25 @@ proptest! {
     fn the_order_of_sets_does_not_matter(response in response()) {
         let mut other = response.clone();
         other.route_servers.reverse();
+        let intercept = other.traffic_intercept_config.iter_mut().map(|intercept| &mut intercept.public_prefixes);
+        [&mut other.deny_prefixes, &mut other.site_fabric_prefixes, &mut other.anycast_site_prefixes].into_iter().chain(intercept).for_each(|set| set.reverse());
+        let rules = other.tenant_interfaces.iter_mut().filter_map(|port| port.network_security_group.as_mut()).flat_map(|group| &mut group.rules);
+        for rule in rules.chain(&mut other.network_security_policy_overrides) {
+            rule.src_prefixes.reverse();
+            rule.dst_prefixes.reverse();
+        }
         other.additional_route_target_imports.reverse();
         for port in &mut other.tenant_interfaces {
             port.vpc_peer_vnis.reverse();
+            port.vpc_prefixes.reverse();
+            port.vpc_peer_prefixes.reverse();
+            port.interface_routing_profile.iter_mut().for_each(|profile| profile.allowed_anycast_prefixes.reverse());
         }
         for profile in other.routing_profile.iter_mut().chain(other.tenant_interfaces.iter_mut().filter_map(|port| port.vpc_routing_profile.as_mut())) {
             profile.route_target_imports.reverse();
             profile.route_targets_on_exports.reverse();
+            profile.accepted_leaks_from_underlay.reverse();
+            profile.allowed_anycast_prefixes.reverse();
         }
         prop_assert_eq!(rendered(&response, DhcpServer::Kea), rendered(&other, DhcpServer::Kea));
     }

@@ -1,6 +1,6 @@
 //! Parsing of single fields; every fault names its field.
 
-use std::{collections::BTreeSet, fmt, str::FromStr};
+use std::{fmt, str::FromStr};
 
 use super::Prefix;
 
@@ -45,19 +45,31 @@ pub(super) fn parse_some<T: FromStr>(
     if text.is_empty() { Ok(None) } else { parse(field, text, what).map(Some) }
 }
 
-/// The networks of a list, each once, in the order of the message, without host bits.
+/// The networks of a set, each once and in order, without host bits.
 pub(super) fn networks<'a>(
     field: impl fmt::Display,
     texts: impl IntoIterator<Item = &'a str>,
 ) -> Result<Vec<Prefix>, ConfigError> {
-    let mut seen = BTreeSet::new();
-    let mut read = prefixes(field, texts)?;
-    read.retain(|prefix| seen.insert(prefix.net()));
-    Ok(read.into_iter().map(Prefix::without_host_bits).collect())
+    let read = read_prefixes(field, texts)?;
+    Ok(in_order(read.into_iter().map(Prefix::without_host_bits).collect()))
 }
 
-/// A list of prefixes as they are, in the order of the message.
+/// The prefixes of a set, each once and in order, in the words of the message.
 pub(super) fn prefixes<'a>(
+    field: impl fmt::Display,
+    texts: impl IntoIterator<Item = &'a str>,
+) -> Result<Vec<Prefix>, ConfigError> {
+    read_prefixes(field, texts).map(in_order)
+}
+
+/// The controller gives sets in any order; what comes of them must not change with it. IPv4 comes first.
+fn in_order(mut prefixes: Vec<Prefix>) -> Vec<Prefix> {
+    prefixes.sort_by_cached_key(|prefix| (prefix.net(), prefix.to_string()));
+    prefixes.dedup_by_key(|prefix| prefix.net());
+    prefixes
+}
+
+fn read_prefixes<'a>(
     field: impl fmt::Display,
     texts: impl IntoIterator<Item = &'a str>,
 ) -> Result<Vec<Prefix>, ConfigError> {
