@@ -103,7 +103,7 @@ fn the_server_takes_what_is_rendered(kind: ServerKind) {
     judge.takes("isolated", None, OPTIONS).unwrap();
 }
 
-/// Names and URLs come from tenants. Whatever of them the agent lets through, the server must read as one value.
+/// Names and URLs come from tenants. Whatever of them the agent lets through must leave the file one that the server takes.
 fn strange_values_break_no_file(kind: ServerKind) {
     let mut judge = Judge::new(kind);
     let text = std::fs::read_to_string(Path::new(FIXTURES).join("nvue/docs_example_etv.input.json")).unwrap();
