@@ -1,9 +1,9 @@
 //! What a host is told by a real DHCP server that runs what the agent rendered: Kea and ISC dhcpd.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests, which end by panicking")]
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use proto::forge::{FlatInterfaceConfig, ManagedHostNetworkConfigResponse};
+use proto::forge::{FlatInterfaceConfig, LastDhcpRequest, ManagedHostNetworkConfigResponse};
 use tests::{
     Binaries,
     real::{
@@ -133,6 +133,17 @@ fn a_host_is_told_what_the_controller_says(kind: ServerKind) {
     site.run(admin(1));
     let lease = site.lease("eth2");
     told(&lease, &[("ip", "192.168.97.49"), ("subnet", "255.255.255.0"), ("router", "192.168.97.1"), ("mtu", "1500")]);
+
+    if kind == ServerKind::Kea {
+        site.controller.wait_for_report("the host's request", REPORTED, |report| {
+            let requests = report.map_or(&[][..], |report| &report.last_dhcp_requests);
+            let id = |it: &&LastDhcpRequest| it.host_interface_id.as_ref().map(|id| id.value.clone());
+            let of_host = requests.first().filter(|it| id(it) == admin(1).host_interface_id);
+            let time = of_host.and_then(|request| request.timestamp.parse::<prost_types::Timestamp>().ok());
+            let age = time.and_then(|time| SystemTime::try_from(time).ok()?.elapsed().ok());
+            age.filter(|age| *age < REPORTED).map(drop).ok_or_else(|| format!("{requests:?}"))
+        });
+    }
 
     let physical = FlatInterfaceConfig {
         mtu: Some(9000),

@@ -115,9 +115,15 @@ impl DhcpService {
         let command = |verb: &str| format!("{verb} = [{script:?}, {verb:?}]\n");
         let commands: String = ["check", "reload", "stop", "status"].map(command).concat();
         let hooks = self.kind.hooks().map(|directory| format!("kea_hooks = {directory:?}\n")).unwrap_or_default();
+        let leases = match self.kind {
+            ServerKind::Kea => {
+                format!("requests_file = {:?}\n", self.directory.join("leases.csv").display().to_string())
+            }
+            ServerKind::Dhcpd => String::new(),
+        };
         format!(
             "server = {:?}\nconfig_file = {:?}\n{commands}nameservers = {nameservers:?}\nntp_servers = {ntp_servers:?}\n\
-             provisioning_server = {provisioning_server:?}\n{hooks}",
+             provisioning_server = {provisioning_server:?}\n{hooks}{leases}",
             self.kind.name(),
             self.config_file().display().to_string(),
         )
