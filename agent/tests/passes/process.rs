@@ -159,6 +159,27 @@ async fn people_see_what_runs() {
     let (code, stdout, _) = output(&dpu, &["check", "--output", "json"]).await;
     let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!((code, &report["alerts"][0]["classifications"][0]), (1, &"PreventAllocations".into()));
+
+    // FRR counts failed sessions and calls them all Established, and its text, which would name them, is not to be had.
+    let peers = r#""p0_if": {"state": "Established"}, "p1_if": {"state": "Established"}"#;
+    let table = |failed: u8| format!(r#"{{"peers": {{{peers}}}, "failedPeers": {failed}}}"#);
+    for (failed, wanted) in [
+        (
+            1,
+            "CRITICAL  BgpStats ipv4_unicast: 1 of 2 sessions that are Established failed in ipv4_unicast, which ones is not known: ",
+        ),
+        (
+            2,
+            "CRITICAL  BgpPeeringTor p1_if: Session p1_if is Established, but the peer did not agree to this address family\n",
+        ),
+    ] {
+        dpu.write("bgp.json", &format!(r#"{{"ipv4Unicast": {}, "l2VpnEvpn": {}}}"#, table(failed), table(0)));
+        for text in ["echo no >&2; exit 1", "echo garbage; exit 0"] {
+            dpu.write("on-vtysh", &format!("case \"$*\" in *json) ;; *) {text} ;; esac\n"));
+            let (code, stdout, _) = output(&dpu, &["check"]).await;
+            assert!(code == 1 && stdout.contains(wanted), "{stdout}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "current_thread")]
