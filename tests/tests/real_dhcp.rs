@@ -258,6 +258,48 @@ fn whoever_asks_on_a_port_gets_its_address(kind: ServerKind) {
     }
 }
 
+/// Two ports on one VLAN are one to the server: it tells them by their MAC addresses, and with an address goes its name.
+fn ports_on_one_vlan_have_an_address_each(kind: ServerKind) {
+    let mut site = Site::up(kind);
+    site.lab.ip("dpu", "link del vlan16");
+    site.lab.ip("dpu", "link add vlan16 type bridge");
+    for (port, host) in [("pf0hpf_if", "eth0"), ("pf0vf0_if", "eth3")] {
+        site.lab.link(("dpu", port), ("host", host));
+        site.lab.ip("dpu", &format!("link set {port} master vlan16"));
+    }
+    site.lab.ip("dpu", "addr add 192.168.98.1/26 dev vlan16");
+    site.lab.ip("dpu", "link set vlan16 up");
+    let virtual_port = FlatInterfaceConfig { virtual_function_id: Some(0), ..port(VIRTUAL, 16, "192.168.98", 26, 12) };
+    let response = tenant(1, vec![port(PHYSICAL, 16, "192.168.98", 26, 11), virtual_port]);
+    site.controller.wants(response.clone());
+    site.agent.start();
+    site.run(response);
+    let mut given = ["eth0", "eth3"].map(|interface| {
+        let lease = site.lease(interface);
+        told(&lease, &[("router", "192.168.98.1"), ("lease", "604800")]);
+        let again = site.lease(interface);
+        assert_eq!(again.get("ip"), lease.get("ip"), "{interface} keeps its address");
+        (lease.get("ip").to_owned(), lease.get("hostname").to_owned())
+    });
+    given.sort();
+    let wanted = [11, 12].map(|host| (format!("192.168.98.{host}"), format!("host-{host}.tenant.example.com")));
+    assert_eq!(given, wanted);
+}
+
+#[test]
+fn needs_kea_ports_on_one_vlan_have_an_address_each() {
+    if !missing(&[Part::Namespaces, Part::Kea, Part::DhcpClient]) {
+        ports_on_one_vlan_have_an_address_each(ServerKind::Kea);
+    }
+}
+
+#[test]
+fn needs_dhcpd_ports_on_one_vlan_have_an_address_each() {
+    if !missing(&[Part::Namespaces, Part::Dhcpd, Part::DhcpClient]) {
+        ports_on_one_vlan_have_an_address_each(ServerKind::Dhcpd);
+    }
+}
+
 #[test]
 fn needs_kea_whoever_asks_on_a_port_gets_its_address() {
     if !missing(&[Part::Namespaces, Part::Kea, Part::DhcpClient]) {

@@ -176,9 +176,9 @@ fn dhcpd_is_told_the_same() {
 subnet 192.168.98.0 netmask 255.255.255.192 {
   option routers 192.168.98.1;
   option broadcast-address 192.168.98.63;
-  option interface-mtu 1500;
   option domain-name-servers 10.1.1.1;
   option ntp-servers 10.1.1.2;
+  option interface-mtu 1500;
   option host-name "192.168-98-11.unknowndomain";
   option domain-name "192.168-98-11.unknowndomain";
   option vendor-encapsulated-options 06:04:00:00:00:08:46:24:33:39:31:32:63:35:39:63:2d:38:66:63:30:2d:34:30:30:64:2d:62:30:35:66:2d:37:62:66:36:32:34:30:35:30:31:38:66;
@@ -209,12 +209,42 @@ fn ports_on_one_vlan_share_a_network() {
     second.function_type = 1;
     second.virtual_function_id = Some(0);
     second.ip = "192.168.98.12".into();
+    second.fqdn = "second.example.net".into();
+    second.mtu = Some(9000);
     response.tenant_interfaces.push(second.clone());
     let pools = &kea(&response)["Dhcp4"]["subnet4"][0]["pools"];
-    assert_eq!(pools[0]["pool"], "192.168.98.11 - 192.168.98.11");
-    assert_eq!(pools[1]["pool"], "192.168.98.12 - 192.168.98.12");
+    for (pool, (address, name, mtu)) in pools.as_array().unwrap().iter().zip([
+        ("192.168.98.11", "192.168-98-11.unknowndomain", "1500"),
+        ("192.168.98.12", "second.example.net", "9000"),
+    ]) {
+        assert_eq!(pool["pool"], format!("{address} - {address}"));
+        let told = ["host-name", "domain-name", "interface-mtu"].map(|name| {
+            let options = pool["option-data"].as_array().unwrap();
+            options.iter().find(|option| option["name"] == name).unwrap()["data"].as_str().unwrap()
+        });
+        assert_eq!(told, [name, name, mtu]);
+    }
     let text = served(&response, DhcpServer::Dhcpd).config;
-    assert!(text.contains("  range 192.168.98.11;\n  range 192.168.98.12;\n") && !text.contains("host "), "{text}");
+    let expected = r#"
+  pool {
+    range 192.168.98.12;
+    option interface-mtu 9000;
+    option host-name "second.example.net";
+    option domain-name "second.example.net";
+  }
+  option routers 192.168.98.1;
+"#;
+    assert!(text.contains(expected) && !text.contains("host vlan16"), "{text}");
+
+    // Neither server listens at one address on two interfaces.
+    let (vlan, vni) = (second.vlan_id + 1, second.vni + 1);
+    (response.tenant_interfaces[1].vlan_id, response.tenant_interfaces[1].vni) = (vlan, vni);
+    let config = NetworkConfig::try_from(&response).unwrap();
+    for server in [DhcpServer::Kea, DhcpServer::Dhcpd] {
+        let error = render::files(&config, &environment(server, &[]), &Templates::embedded().unwrap()).unwrap_err();
+        let fault = "tenant_interfaces[1].prefix: another interface than `vlan17` serves 192.168.98.0/26 already";
+        assert_eq!(error.to_string(), fault, "{server:?}");
+    }
 }
 
 #[test]

@@ -29,13 +29,19 @@ pub(super) struct Network {
     pub(super) netmask: Ipv4Addr,
     pub(super) broadcast: Ipv4Addr,
     /// One, unless several ports share the interface.
-    pub(super) addresses: Vec<Ipv4Addr>,
+    pub(super) hosts: Vec<Host>,
     pub(super) gateway: Ipv4Addr,
-    pub(super) mtu: u16,
-    pub(super) host_name: Option<String>,
     pub(super) boot: Vec<Boot>,
     /// Bytes of option 43 in hex: who the host is, for its boot loader.
     pub(super) vendor_options: Option<Vec<String>>,
+}
+
+/// What goes with an address.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Host {
+    pub(super) address: Ipv4Addr,
+    pub(super) name: Option<String>,
+    pub(super) mtu: u16,
 }
 
 /// What an HTTP boot client loads.
@@ -65,12 +71,14 @@ pub(super) fn networks(config: &NetworkConfig, environment: &Environment) -> Res
         let Some(address) = port.address else { continue };
         let interface = interface(config, environment, port);
         let subnet = subnet(port, address)?;
+        let host = Host { address, name: port.host_name.clone(), mtu: port.mtu.unwrap_or(DEFAULT_MTU) };
         match by_interface.get(&interface).and_then(|index: &usize| networks.get_mut(*index)) {
-            Some(network) if network.subnet == subnet => network.addresses.push(address),
+            Some(network) if network.subnet == subnet => network.hosts.push(host),
             Some(network) => {
                 let fault = format!("`{interface}` would serve both {} and {subnet}", network.subnet);
                 return Err(RenderError::Dhcp(format!("{}.prefix: {fault}", port.field)));
             }
+            // Both would have the gateway's address, and neither Kea nor dhcpd listens at one address on two interfaces.
             None if !subnets.insert(subnet) => {
                 let fault = format!("another interface than `{interface}` serves {subnet} already");
                 return Err(RenderError::Dhcp(format!("{}.prefix: {fault}", port.field)));
@@ -84,11 +92,9 @@ pub(super) fn networks(config: &NetworkConfig, environment: &Environment) -> Res
                     network: subnet.network(),
                     netmask: subnet.netmask(),
                     broadcast: subnet.broadcast(),
-                    addresses: vec![address],
+                    hosts: vec![host],
                     // The border lets IPv4 gateways in only.
                     gateway: port.gateway.v4().unwrap_or(Ipv4Addr::UNSPECIFIED),
-                    mtu: port.mtu.unwrap_or(DEFAULT_MTU),
-                    host_name: port.host_name.clone(),
                     boot: boot(port, environment),
                     vendor_options: config.host_interface_id.as_deref().and_then(vendor_options),
                 });
