@@ -230,7 +230,7 @@ impl Agent {
             return;
         }
         tracing::debug!(?plan, nvue = target.nvue.short(), "applying");
-        let before = Before { marker: self.marker.as_ref(), applied: &self.applied };
+        let before = Before { marker: self.marker.as_ref(), verified: self.verified, applied: &self.applied };
         let (controller, settings) = (&mut self.controller, &self.settings);
         let up = uplinks_up(settings).await;
         let prove = async |time| prove(controller, settings, &up, time).await;
@@ -257,7 +257,7 @@ impl Agent {
                 let pause = self.retry.failed(what, Instant::now());
                 let reason = self.wanted.redacted(&fault.reason);
                 tracing::error!("{reason}; next try in {} s", pause.as_secs_f32());
-                self.verified &= fault.former_runs;
+                self.verified = fault.former_runs;
                 self.failure = Some(reason);
                 self.release.suspect();
             }

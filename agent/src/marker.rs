@@ -1,7 +1,7 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use serde::{Deserialize, Serialize};
@@ -97,6 +97,16 @@ impl Applied {
         }
     }
 
+    /// A file of the directory.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// How long a note has been there; none if it is not, or if the clock was set back.
+    pub(crate) fn age(&self, note: Note) -> Option<Duration> {
+        self.file(note.file()).metadata().ok()?.modified().ok()?.elapsed().ok()
+    }
+
     /// Whether the DPU has not booted since [`record_boot`](Self::record_boot); a kernel that does not say so has not.
     pub(crate) fn is_same_boot(&self) -> bool {
         let recorded = std::fs::read(self.directory.join("boot")).ok();
@@ -131,6 +141,8 @@ pub(crate) enum Note {
     HalfApplied,
     /// A change may be on trial: NVUE goes back from it by itself.
     OnTrial,
+    /// NVUE was told to apply something, and what the operator wants to be done after it is not done yet.
+    Applying,
 }
 
 impl Note {
@@ -138,6 +150,7 @@ impl Note {
         match self {
             Self::HalfApplied => "half-applied",
             Self::OnTrial => "on-trial",
+            Self::Applying => "applying",
         }
     }
 }

@@ -16,16 +16,27 @@ pub(crate) struct Target {
 
 impl From<RenderedFiles> for Target {
     fn from(files: RenderedFiles) -> Self {
-        let kind = if matches!(files.dhcp, Dhcp::Serve(_)) { "serve" } else { "stop" };
+        let serves = matches!(files.dhcp, Dhcp::Serve(_));
         let dhcp = files.dhcp.files().map(|dhcp| {
-            let beside = dhcp.beside.iter().flat_map(|file| [file.name.as_bytes(), file.text.as_bytes()]);
-            let parts: Vec<&[u8]> = [kind.as_bytes(), dhcp.config.as_bytes()].into_iter().chain(beside).collect();
-            Digest::of(&parts)
+            let beside = dhcp.beside.iter().map(|file| (file.name, file.text.as_str()));
+            dhcp_digest(serves, &dhcp.config, beside)
         });
         let nvue = Digest::of(&[files.nvue.as_bytes()]);
         let versions = files.acknowledge.as_ref().map(Versions::from);
         Self { files, nvue, dhcp, versions }
     }
+}
+
+/// Digest of what a DHCP server does with its file and those beside it, each with its name.
+pub(crate) fn dhcp_digest<'t>(
+    serves: bool,
+    config: &'t str,
+    beside: impl Iterator<Item = (&'t str, &'t str)>,
+) -> Digest {
+    let kind = if serves { "serve" } else { "stop" };
+    let beside = beside.flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()]);
+    let parts: Vec<&[u8]> = [kind.as_bytes(), config.as_bytes()].into_iter().chain(beside).collect();
+    Digest::of(&parts)
 }
 
 /// What is known of the DPU.

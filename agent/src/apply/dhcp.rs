@@ -5,13 +5,8 @@ use std::{
     time::Duration,
 };
 
-use super::command::run;
-use crate::{
-    Settings,
-    config::CommandPrefix,
-    private_file::remove,
-    render::{Dhcp, DhcpFiles},
-};
+use super::{command::run, former::Former};
+use crate::{Settings, config::CommandPrefix, private_file::remove, render::Dhcp};
 
 /// The DHCP server that answers the host.
 pub(crate) struct DhcpService<'a> {
@@ -30,26 +25,20 @@ pub(crate) enum DhcpFault {
     Command { verb: &'static str, reason: String },
 }
 
-/// Files of the DHCP server that a change replaces, as they were: text, or none.
-#[derive(Default)]
-pub(crate) struct Former(Vec<(PathBuf, Option<String>)>);
-
-impl Former {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
 /// Whether the files of the DHCP server are the ones given.
 pub(crate) fn on_disk(settings: &Settings, dhcp: &Dhcp) -> bool {
-    let same = |(path, text): (PathBuf, &str)| std::fs::read(path).is_ok_and(|bytes| bytes == text.as_bytes());
-    dhcp.files().is_none_or(|files| placed(&settings.dhcp.config_file, files).into_iter().all(same))
+    !placed(&settings.dhcp.config_file, dhcp).iter().any(differs)
 }
 
 /// Each file with its place.
-fn placed<'f>(config_file: &Path, files: &'f DhcpFiles) -> Vec<(PathBuf, &'f str)> {
+fn placed<'f>(config_file: &Path, dhcp: &'f Dhcp) -> Vec<(PathBuf, &'f str)> {
+    let Some(files) = dhcp.files() else { return Vec::new() };
     let beside = files.beside.iter().map(|file| (config_file.with_file_name(file.name), file.text.as_str()));
     std::iter::once((config_file.to_owned(), files.config.as_str())).chain(beside).collect()
+}
+
+fn differs((path, text): &(PathBuf, &str)) -> bool {
+    !std::fs::read(path).is_ok_and(|old| old == text.as_bytes())
 }
 
 impl<'a> DhcpService<'a> {
@@ -73,14 +62,18 @@ impl<'a> DhcpService<'a> {
         }
     }
 
-    /// The files that an [`install`](Self::install) or a [`stop`](Self::stop) changes, as they are.
-    pub(crate) fn former(&self, dhcp: &Dhcp) -> Former {
-        let placed = dhcp.files().map(|files| placed(&self.settings.config_file, files)).unwrap_or_default();
-        let former = placed.into_iter().filter_map(|(path, text)| {
-            let old = std::fs::read_to_string(&path).ok();
-            (old.as_deref() != Some(text)).then_some((path, old))
-        });
-        Former(former.collect())
+    /// The files of the server as they are: text, or none. `dhcp` says which there are.
+    pub(super) fn now(&self, dhcp: &Dhcp) -> Vec<(PathBuf, Option<String>)> {
+        let read = |(path, _): (PathBuf, &str)| {
+            let text = std::fs::read_to_string(&path).ok();
+            (path, text)
+        };
+        placed(&self.settings.config_file, dhcp).into_iter().map(read).collect()
+    }
+
+    /// Whether an [`install`](Self::install) or a [`stop`](Self::stop) changes any file.
+    pub(super) fn differs(&self, dhcp: &Dhcp) -> bool {
+        placed(&self.settings.config_file, dhcp).iter().any(differs)
     }
 
     /// Gives the server its files and has it read them.
@@ -105,24 +98,33 @@ impl<'a> DhcpService<'a> {
         self.command(stop, "stop").await
     }
 
-    /// Puts former files back and has the server read them; where there were none, it is stopped.
+    /// Has the server do once more what its files, which stay, are for.
+    pub(super) async fn again(&self, dhcp: &Dhcp) -> Result<(), DhcpFault> {
+        match dhcp {
+            Dhcp::Serve(_) => self.reload().await,
+            Dhcp::Stop(_) => self.stop(dhcp).await,
+            Dhcp::Unmanaged => Ok(()),
+        }
+    }
+
+    /// Puts former files back and has the server read them; where there were none, or it did not run, it is stopped.
     pub(crate) async fn put_back(&self, former: Former) -> Result<(), DhcpFault> {
-        let none = former.0.iter().all(|(_, text)| text.is_none());
-        for (path, text) in former.0 {
+        let stopped = former.stopped || former.files.iter().all(|(_, text)| text.is_none());
+        for (path, text) in former.files {
             match text {
+                Some(text) if !differs(&(path.clone(), &text)) => (),
                 Some(text) => write_public(&path, &text)?,
                 None => remove(&path).map_err(|source| DhcpFault::File { path, source })?,
             }
         }
-        if none && !self.settings.stop.is_empty() {
+        if stopped && !self.settings.stop.is_empty() {
             return self.command(&self.settings.stop, "stop").await;
         }
         self.command(&self.settings.reload, "read its former configuration").await
     }
 
     fn write(&self, dhcp: &Dhcp) -> Result<(), DhcpFault> {
-        let placed = dhcp.files().map(|files| placed(&self.settings.config_file, files)).unwrap_or_default();
-        let differs = |(path, text): &(PathBuf, &str)| !std::fs::read(path).is_ok_and(|old| old == text.as_bytes());
+        let placed = placed(&self.settings.config_file, dhcp);
         placed.into_iter().filter(differs).try_for_each(|(path, text)| write_public(&path, text))
     }
 

@@ -2,25 +2,30 @@
 //!
 //! NVUE and the DHCP server move together or not at all. What can be refused is tried first: the DHCP server's own check,
 //! then NVUE's. Where the operator wants it, NVUE takes a change on trial and goes back by itself unless the DPU proves
-//! that it still reaches the site. The marker is written when both run.
+//! that it still reaches the site. The marker is written when both run, and until then all that it takes to go back is on
+//! file. That the former configuration runs is said only where it is proved: nothing was done, or NVUE was asked.
 
+mod change;
 mod command;
 mod dhcp;
+mod former;
 mod nvue;
 
 use std::time::{Duration, SystemTime};
 
+use change::Change;
 pub(crate) use command::{CommandFault, Output, ask, run};
+use dhcp::DhcpService;
 pub(crate) use dhcp::on_disk;
-use dhcp::{DhcpFault, DhcpService, Former};
-use nvue::{Attempt, Nvue, NvueDone, NvueFault};
+use former::Former;
+use nvue::{How, Nvue, NvueDone};
 pub(crate) use nvue::{answers as nvue_answers, system as nvue_system};
 
 use crate::{
     Settings,
+    intent::Digest,
     marker::{Applied, Marker, Note, timestamp},
-    plan::{DhcpStep, NvueStep, Plan, Target},
-    render::Dhcp,
+    plan::{DhcpStep, Plan, Target},
 };
 
 /// What a successful apply did.
@@ -34,14 +39,24 @@ pub(crate) struct Done {
 #[derive(Debug)]
 pub(crate) struct ApplyFault {
     pub(crate) reason: String,
-    /// What ran before still runs, as a whole.
+    /// It is proved that what the marker stands for runs, as a whole.
     pub(crate) former_runs: bool,
 }
 
 /// What is known of the DPU before a change.
 pub(crate) struct Before<'a> {
     pub(crate) marker: Option<&'a Marker>,
+    /// What the marker says is known to be true.
+    pub(crate) verified: bool,
     pub(crate) applied: &'a Applied,
+}
+
+impl Before<'_> {
+    /// The NVUE text that the marker stands for, if it is still at hand.
+    fn nvue(&self) -> Option<String> {
+        let marker = self.marker?;
+        self.applied.nvue().filter(|text| Digest::of(&[text.as_bytes()]) == marker.nvue)
+    }
 }
 
 /// Carries out a plan. `prove` says within a time whether the DPU still reaches the site; it is asked only for a change on
@@ -53,63 +68,66 @@ pub(crate) async fn apply(
     settings: &Settings,
     prove: impl AsyncFnOnce(Duration) -> Result<(), String>,
 ) -> Result<Done, ApplyFault> {
-    let nvue = Nvue::new(&settings.hbn);
+    let nvue = Nvue::new(&settings.hbn, before.applied);
     let dhcp = DhcpService::new(settings);
+    let change = Change { nvue: &nvue, dhcp: &dhcp, before, target };
     if target.versions.is_none() {
-        return isolate(plan, target, before, &nvue, &dhcp).await;
+        return isolate(plan, &change).await;
     }
-    if plan.dhcp == DhcpStep::Install {
-        dhcp.check(&target.files.dhcp).await.map_err(|fault| refused(&fault))?;
+    if plan.dhcp == DhcpStep::Install
+        && let Err(fault) = dhcp.check(&target.files.dhcp).await
+    {
+        return Err(change.not_begun(fault.to_string()).await);
     }
     let trial = Some(settings.hbn.confirm).filter(|time| !time.is_zero());
-    let replaced = replace(&nvue, plan.nvue, target, before, trial).await.map_err(|fault| nvue_failed(&fault))?;
-    let former = match plan.dhcp {
-        DhcpStep::Install | DhcpStep::Stop => dhcp.former(&target.files.dhcp),
-        DhcpStep::Keep => Former::default(),
+    let replaced = match change.replace(plan.nvue, How { trial, ..How::default() }).await {
+        Ok(replaced) => replaced,
+        Err(fault) if fault.outcome_unknown() => return Err(change.in_doubt(&fault).await),
+        Err(fault) => return Err(change.not_begun(fault.to_string()).await),
     };
+    let former = change.former(plan.dhcp);
     let changed = replaced != NvueDone::Unchanged || plan.dhcp == DhcpStep::Install || !former.is_empty();
-    let change = Change { nvue: &nvue, dhcp: &dhcp, before, replaced, target, former };
+    if let Err(error) = former.keep(before.applied) {
+        let why = format!("what the DHCP server does now cannot be kept in the state directory: {error}");
+        return Err(change.undo(replaced, Former::default(), why).await);
+    }
     let followed = match plan.dhcp {
         DhcpStep::Install => dhcp.install(&target.files.dhcp).await,
         DhcpStep::Stop => dhcp.stop(&target.files.dhcp).await,
-        DhcpStep::Keep => change.listen_anew().await,
+        DhcpStep::Keep => change.listen_anew(replaced).await,
     };
     if let Err(fault) = followed {
-        return Err(change.undo(fault.to_string()).await);
+        return Err(change.undo(replaced, former, fault.to_string()).await);
     }
     if let NvueDone::OnTrial = replaced {
         // A part of the time is for the confirmation itself.
         let time = settings.hbn.confirm.mul_f32(0.8);
         if let Err(why) = prove(time).await {
-            return Err(change.undo(format!("the change was taken back, since it cut the DPU off: {why}")).await);
+            let why = format!("the change was taken back, since it cut the DPU off: {why}");
+            return Err(change.undo(replaced, former, why).await);
         }
         if let Err(fault) = nvue.confirm().await {
-            return Err(change.undo(fault.to_string()).await);
+            return Err(change.undo(replaced, former, fault.to_string()).await);
         }
-        note(before, Note::OnTrial, false);
     }
     let done = recorded(target, before, changed)?;
-    if replaced != NvueDone::Unchanged {
-        nvue.after_apply().await;
-    }
+    nvue.after_apply().await;
     Ok(done)
 }
 
 /// Cuts the host off, as far as it goes and at once: nothing is on trial, a DHCP server that does not stop must not keep
 /// NVUE from it, nor the other way round, and nothing is undone.
-async fn isolate(
-    plan: Plan,
-    target: &Target,
-    before: &Before<'_>,
-    nvue: &Nvue<'_>,
-    dhcp: &DhcpService<'_>,
-) -> Result<Done, ApplyFault> {
-    let former = dhcp.former(&target.files.dhcp);
+async fn isolate(plan: Plan, change: &Change<'_>) -> Result<Done, ApplyFault> {
+    let Change { nvue, dhcp, before, target } = *change;
+    let former = change.former(plan.dhcp);
+    if let Err(error) = former.keep(before.applied) {
+        tracing::error!("what the DHCP server does now cannot be kept in the state directory: {error}");
+    }
     let stopped = match plan.dhcp {
         DhcpStep::Keep => Ok(()),
         DhcpStep::Install | DhcpStep::Stop => dhcp.stop(&target.files.dhcp).await,
     };
-    let replaced = replace(nvue, plan.nvue, target, before, None).await;
+    let replaced = change.replace(plan.nvue, How { at_once: true, ..How::default() }).await;
     let failed = |reason| ApplyFault { reason, former_runs: false };
     let replaced = match (replaced, stopped) {
         (Ok(replaced), Ok(())) => replaced,
@@ -118,46 +136,8 @@ async fn isolate(
         (Err(first), Err(second)) => return Err(failed(format!("{second}; {first}"))),
     };
     let done = recorded(target, before, replaced != NvueDone::Unchanged || !former.is_empty())?;
-    if replaced != NvueDone::Unchanged {
-        nvue.after_apply().await;
-    }
+    nvue.after_apply().await;
     Ok(done)
-}
-
-/// Gives NVUE the text, if there is anything to do, and notes what must outlive the agent.
-async fn replace(
-    nvue: &Nvue<'_>,
-    step: NvueStep,
-    target: &Target,
-    before: &Before<'_>,
-    trial: Option<Duration>,
-) -> Result<NvueDone, NvueFault> {
-    if step == NvueStep::Keep {
-        return Ok(NvueDone::Unchanged);
-    }
-    let attempt = Attempt {
-        same: step == NvueStep::Verify,
-        trial_open: before.applied.notes(Note::OnTrial),
-        half: before.applied.notes(Note::HalfApplied),
-        trial,
-    };
-    note(before, Note::OnTrial, trial.is_some() || attempt.trial_open);
-    let replaced = nvue.replace(&target.files.nvue, &attempt).await;
-    let open = match &replaced {
-        Ok(done) => *done == NvueDone::OnTrial,
-        Err(fault) => fault.outcome_unknown() && trial.is_some(),
-    };
-    note(before, Note::OnTrial, open);
-    if let Err(fault) = &replaced {
-        note(before, Note::HalfApplied, fault.is_half() || attempt.half);
-    }
-    replaced
-}
-
-fn note(before: &Before<'_>, note: Note, there: bool) {
-    if let Err(error) = before.applied.set(note, there) {
-        tracing::error!("{note:?} cannot be recorded in the state directory: {error}");
-    }
 }
 
 /// Writes down what runs now.
@@ -178,78 +158,13 @@ fn recorded(target: &Target, before: &Before<'_>, changed: bool) -> Result<Done,
         false => before.applied.write(&marker, &target.files.nvue),
     };
     match written.and_then(|()| before.applied.set(Note::HalfApplied, false)) {
-        Ok(()) => Ok(Done { marker, changed }),
+        Ok(()) => {
+            Former::forget(before.applied);
+            Ok(Done { marker, changed })
+        }
         Err(error) => Err(ApplyFault {
             reason: format!("the configuration runs, but that cannot be recorded in the state directory: {error}"),
             former_runs: false,
         }),
-    }
-}
-
-fn refused(fault: &DhcpFault) -> ApplyFault {
-    ApplyFault { reason: format!("{fault}; the former configuration stays"), former_runs: true }
-}
-
-fn nvue_failed(fault: &NvueFault) -> ApplyFault {
-    let former_runs = !fault.outcome_unknown();
-    let end = match former_runs {
-        true => "the former configuration stays",
-        false => "whether NVUE applied it is not known and is looked up before the next try",
-    };
-    ApplyFault { reason: format!("{fault}; {end}"), former_runs }
-}
-
-/// A change of which a part runs already.
-struct Change<'a> {
-    nvue: &'a Nvue<'a>,
-    dhcp: &'a DhcpService<'a>,
-    before: &'a Before<'a>,
-    replaced: NvueDone,
-    target: &'a Target,
-    former: Former,
-}
-
-impl Change<'_> {
-    /// NVUE makes interfaces anew, and a DHCP server goes on listening on those that are gone.
-    async fn listen_anew(&self) -> Result<(), DhcpFault> {
-        match self.target.files.dhcp {
-            Dhcp::Serve(_) if self.replaced != NvueDone::Unchanged => self.dhcp.reload().await,
-            _ => Ok(()),
-        }
-    }
-
-    /// Sets NVUE and the DHCP server back to what ran, because of `why`.
-    async fn undo(self, why: String) -> ApplyFault {
-        let nvue = match self.replaced {
-            NvueDone::Unchanged => Ok(()),
-            NvueDone::OnTrial => {
-                let back = self.nvue.roll_back().await.map_err(|fault| fault.to_string());
-                note(self.before, Note::OnTrial, back.is_err());
-                back
-            }
-            NvueDone::Applied => match self.before.applied.nvue().filter(|_| self.before.marker.is_some()) {
-                Some(text) => {
-                    let back = self.nvue.replace(&text, &Attempt::default()).await;
-                    back.map(drop).map_err(|fault| fault.to_string())
-                }
-                None => Err("what NVUE ran before is not at hand".to_owned()),
-            },
-        };
-        let dhcp = match self.former.is_empty() {
-            true => self.listen_anew().await,
-            false => self.dhcp.put_back(self.former).await,
-        };
-        match (nvue, dhcp) {
-            (Ok(()), Ok(())) => {
-                ApplyFault { reason: format!("{why}; the former configuration is back"), former_runs: true }
-            }
-            (Err(fault), _) => {
-                ApplyFault { reason: format!("{why}; NVUE could not be set back: {fault}"), former_runs: false }
-            }
-            (Ok(()), Err(fault)) => ApplyFault {
-                reason: format!("{why}; the DHCP server could not be set back: {fault}"),
-                former_runs: false,
-            },
-        }
     }
 }

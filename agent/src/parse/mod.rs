@@ -34,7 +34,7 @@ pub use ip::{FdbEntry, Link, fdb, links};
 pub use kinds::{KINDS, Kind};
 pub use mlxprivhost::privilege_level;
 pub use nv_bgp::{NvFamily, NvNeighbor, nv_bgp};
-pub use nv_config::{ApplyAnswer, Diff, RevisionId, apply_answer, diff, json_diff};
+pub use nv_config::{ApplyAnswer, Diff, RevisionId, apply_answer, diff, is_unknown_option, json_diff};
 pub use nv_document::{NvDocument, nv_document};
 pub use nv_objects::{LinkState, MacEntry, SystemVersion, link_states, mac_table, system_version};
 pub use nv_revision::{Revision, RevisionState, is_applied, nv_revisions, revision_state};

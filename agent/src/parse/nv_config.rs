@@ -3,6 +3,7 @@ use nom::{
     branch::alt,
     bytes::complete::{tag, tag_no_case, take_till1},
     character::complete::{char, space0},
+    combinator::opt,
     sequence::{delimited, preceded},
 };
 use serde::Serialize;
@@ -36,12 +37,20 @@ pub enum ApplyAnswer {
     Applied(RevisionId),
     /// `confirm [rev_id: N]`: it runs, and is rolled back unless it is confirmed in time.
     OnTrial(RevisionId),
+    /// `confirm_fail [rev_id: N]`: it was on trial, and is rolled back.
+    TakenBack(RevisionId),
     /// Only a revision was named (`created`, `attached`, …): nothing is applied.
     Named(RevisionId),
-    /// NVUE looked at the configuration and said no; its words.
+    /// NVUE looked at the configuration and said no before anything moved; its words.
     Refused(String),
+    /// The command does not know how it was called, so it did nothing; its words.
+    UnknownOption(String),
+    /// There is no configuration on trial that could be kept or taken back; its words.
+    NothingOnTrial(String),
     /// NVUE broke off while it applied: a part of the configuration may run; its words.
     BrokeOff(String),
+    /// It failed in another way, which does not say how far it came; its words.
+    Failed(String),
     /// NVUE asked a question that nobody answers; its words.
     Prompt(String),
     /// The NVUE daemon went away: nobody knows how far it came.
@@ -57,7 +66,7 @@ impl ApplyAnswer {
     #[must_use]
     pub fn revision(&self) -> Option<&RevisionId> {
         match self {
-            Self::Applied(id) | Self::OnTrial(id) | Self::Named(id) => Some(id),
+            Self::Applied(id) | Self::OnTrial(id) | Self::TakenBack(id) | Self::Named(id) => Some(id),
             _ => None,
         }
     }
@@ -66,34 +75,77 @@ impl ApplyAnswer {
 /// Reads the answer of `nv config apply`, `replace`, or `detach` from standard output and standard error together.
 #[must_use]
 pub fn apply_answer(text: &str) -> ApplyAnswer {
-    let mut named = None;
-    let mut refused = None;
+    let mut named: Vec<ApplyAnswer> = Vec::new();
+    let mut complaints: Vec<ApplyAnswer> = Vec::new();
+    let mut question = false;
+    // What is indented under a complaint is its reason.
+    let mut under_complaint = false;
     let lines: Vec<&str> = text.lines().collect();
     for (number, line) in lines.iter().enumerate() {
         let reason = || reason(lines.get(number..).unwrap_or_default());
         if line.contains("Could not connect to nvued") || line.contains("nvued is not running") {
             return ApplyAnswer::DaemonGone(reason());
         }
-        if line.trim_end().ends_with("[y/N]") || line.trim_end().ends_with("[Y/n]") {
-            return ApplyAnswer::Prompt(excerpt(&lines.join(" ")));
+        question |= asks(line);
+        if under_complaint && line.starts_with(char::is_whitespace) {
+            continue;
         }
-        if refused.is_none() && complaint(line).is_ok() {
-            refused = Some(reason());
+        under_complaint = complaint(line).is_ok();
+        if under_complaint {
+            complaints.push(complained(reason()));
         } else if let Ok((_, (word, id))) = revision_line(line) {
             let id = RevisionId::from(id);
-            named = Some(match word {
+            named.push(match word {
                 "applied" | "applied_and_saved" => ApplyAnswer::Applied(id),
                 "confirm" => ApplyAnswer::OnTrial(id),
+                "confirm_fail" | "confirm_no" => ApplyAnswer::TakenBack(id),
                 _ => ApplyAnswer::Named(id),
             });
         }
     }
-    match (refused, named) {
-        (Some(reason), _) if broken_off(&reason).is_ok() => ApplyAnswer::BrokeOff(reason),
-        (Some(reason), _) => ApplyAnswer::Refused(reason),
-        (None, Some(answer)) => answer,
-        (None, None) if text.trim().is_empty() => ApplyAnswer::Silent,
-        (None, None) => ApplyAnswer::Unclear(excerpt(text.trim())),
+    let all = || excerpt(&lines.join(" "));
+    let moved = named.iter().any(|answer| !matches!(answer, ApplyAnswer::Named(_)));
+    let broken = complaints.iter().position(|answer| matches!(answer, ApplyAnswer::BrokeOff(_)));
+    if let Some(place) = broken {
+        return complaints.swap_remove(place);
+    }
+    match (complaints.first(), question) {
+        // Both that it was done and that it was not: neither is proved.
+        (Some(_), true) => ApplyAnswer::Failed(all()),
+        (None, true) if moved => ApplyAnswer::Failed(all()),
+        (None, true) => ApplyAnswer::Prompt(all()),
+        (Some(first), false) => match moved || complaints.iter().any(|other| !same_kind(first, other)) {
+            true => ApplyAnswer::Failed(all()),
+            false => complaints.swap_remove(0),
+        },
+        (None, false) => match named.pop() {
+            Some(last) => last,
+            None if text.trim().is_empty() => ApplyAnswer::Silent,
+            None => ApplyAnswer::Unclear(excerpt(text.trim())),
+        },
+    }
+}
+
+fn same_kind(one: &ApplyAnswer, other: &ApplyAnswer) -> bool {
+    std::mem::discriminant(one) == std::mem::discriminant(other)
+}
+
+fn asks(line: &str) -> bool {
+    ["[y/N]", "[Y/n]"].iter().any(|choice| line.trim_end().ends_with(choice))
+}
+
+/// Sorts a complaint by what it proves.
+fn complained(reason: String) -> ApplyAnswer {
+    if broken_off(&reason).is_ok() {
+        ApplyAnswer::BrokeOff(reason)
+    } else if before_anything(&reason).is_ok() {
+        ApplyAnswer::Refused(reason)
+    } else if is_unknown_option(&reason) {
+        ApplyAnswer::UnknownOption(reason)
+    } else if contains(&reason, "no configuration to confirm") {
+        ApplyAnswer::NothingOnTrial(reason)
+    } else {
+        ApplyAnswer::Failed(reason)
     }
 }
 
@@ -101,6 +153,31 @@ pub fn apply_answer(text: &str) -> ApplyAnswer {
 fn broken_off(reason: &str) -> IResult<&str, &str> {
     let verb = alt((tag_no_case("apply"), tag_no_case("reload"), tag_no_case("save")));
     preceded(alt((tag_no_case("failed to "), tag_no_case("failure during "))), verb).parse(reason)
+}
+
+/// What NVUE says when it looked at a configuration and left it at that.
+fn before_anything(reason: &str) -> IResult<&str, &str> {
+    alt((tag_no_case("invalid config"), tag_no_case("failed to prepare to apply"))).parse(reason)
+}
+
+/// Whether NVUE says that it does not know the option, or in its REST interface the key, for a change on trial.
+#[must_use]
+pub fn is_unknown_option(reason: &str) -> bool {
+    const WORDS: [&str; 7] = [
+        "invalid option",
+        "unknown option",
+        "no such option",
+        "unrecognized argument",
+        "unexpected argument",
+        "unexpected key",
+        "was unexpected",
+    ];
+    let names_it = contains(reason, "confirm") || contains(reason, "state-controls");
+    contains(reason, "usage:") || names_it && WORDS.iter().any(|words| contains(reason, words))
+}
+
+fn contains(text: &str, words: &str) -> bool {
+    text.to_ascii_lowercase().contains(words)
 }
 
 /// `word [rev_id: id]`: both.
@@ -111,10 +188,11 @@ fn revision_line(line: &str) -> IResult<&str, (&str, &str)> {
     Ok((rest, (word, id.trim())))
 }
 
-/// A line that begins a complaint.
+/// A line that begins a complaint. The word for how far NVUE came may stand before it without a blank.
 fn complaint(line: &str) -> IResult<&str, &str> {
+    let progress = alt((tag("checking"), tag("verifying"), tag("reloading"), tag("applying"), tag("saving")));
     preceded(
-        space0,
+        (space0, opt(progress)),
         alt((
             tag_no_case("invalid config"),
             tag_no_case("error"),

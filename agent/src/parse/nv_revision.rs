@@ -30,6 +30,25 @@ impl Revision {
     pub fn is_applied(&self) -> bool {
         is_applied(&self.state)
     }
+
+    /// NVUE is at work with it.
+    #[must_use]
+    pub fn is_under_way(&self) -> bool {
+        is_under_way(&self.state)
+    }
+
+    /// It runs until it is confirmed or rolled back.
+    #[must_use]
+    pub fn is_on_trial(&self) -> bool {
+        self.state == "confirm"
+    }
+}
+
+/// Whether a revision's state says that NVUE is at work with it. With `ays`, NVUE has warnings and reads the answer that
+/// came with the order; nothing is applied yet.
+fn is_under_way(state: &str) -> bool {
+    const STATES: [&str; 8] = ["apply", "ays", "ays_yes", "verify", "reload", "save", "confirm_yes", "ignore_fail_yes"];
+    STATES.contains(&state)
 }
 
 /// Whether a revision's state says that it runs. A missing state says nothing yet.
@@ -41,12 +60,16 @@ pub fn is_applied(state: &str) -> bool {
 /// How applying a revision goes, as NVUE's REST interface tells it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum RevisionState {
-    /// Not at an end yet, or nothing is said about it.
-    Pending,
+    /// Nobody ordered anything, or what is said of it is not known.
+    Idle,
+    /// Not at an end yet.
+    UnderWay,
     /// It runs.
     Applied,
     /// It runs until it is confirmed or rolled back.
     OnTrial,
+    /// It was on trial and is rolled back; why.
+    TakenBack(String),
     /// NVUE does not take it, and nothing has changed; why.
     Refused(String),
     /// NVUE broke off on the way: a part of it may run; why.
@@ -65,13 +88,14 @@ pub fn revision_state(answer: &serde_json::Value) -> RevisionState {
     let reason = || excerpt(&if words.is_empty() { format!("state {state}") } else { words.join(": ") });
     match state {
         state if is_applied(state) => RevisionState::Applied,
-        "confirm" | "ays" => RevisionState::OnTrial,
+        "confirm" => RevisionState::OnTrial,
+        "confirm_fail" | "confirm_no" => RevisionState::TakenBack(reason()),
         // Services did not come back, and NVUE asks whether that matters.
         "ignore_fail" | "apply_fail" | "reload_fail" | "save_fail" => RevisionState::BrokeOff(reason()),
-        "invalid" | "verify_error" | "confirm_fail" | "confirm_no" | "ays_fail" | "ays_no" | "verify_fail" => {
-            RevisionState::Refused(reason())
-        }
-        _ => RevisionState::Pending,
+        // Are you sure? Answered with no, or not at all.
+        "invalid" | "verify_error" | "verify_fail" | "ays_fail" | "ays_no" => RevisionState::Refused(reason()),
+        state if is_under_way(state) => RevisionState::UnderWay,
+        _ => RevisionState::Idle,
     }
 }
 

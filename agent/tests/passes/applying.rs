@@ -12,31 +12,31 @@ use super::{
 };
 
 /// V2: loopback address 192.0.2.12, host address 198.51.100.50.
-fn second() -> ManagedHostNetworkConfigResponse {
+pub(crate) fn second() -> ManagedHostNetworkConfigResponse {
     let mut changed = admin(2, 12);
     changed.admin_interface.as_mut().unwrap().ip = "198.51.100.50".into();
     changed
 }
 
 /// Longer than the pause after a failure.
-async fn pause() {
+pub(crate) async fn pause() {
     tokio::time::sleep(Duration::from_millis(60)).await;
 }
 
-fn version(controller: &Controller) -> Option<String> {
+pub(crate) fn version(controller: &Controller) -> Option<String> {
     controller.told().network_config_version
 }
 
-fn error(controller: &Controller) -> String {
+pub(crate) fn error(controller: &Controller) -> String {
     controller.told().network_config_error.unwrap_or_default()
 }
 
-fn assert_v1_runs(dpu: &Dpu, case: &str) {
+pub(crate) fn assert_v1_runs(dpu: &Dpu, case: &str) {
     assert!(dpu.read("applied").unwrap().contains("192.0.2.11"), "{case}: NVUE");
     assert!(dpu.read("served").unwrap().contains("198.51.100.49"), "{case}: DHCP");
 }
 
-async fn assert_v2_follows(controller: &Controller, dpu: &Dpu, agent: &mut Agent, case: &str) {
+pub(crate) async fn assert_v2_follows(controller: &Controller, dpu: &Dpu, agent: &mut Agent, case: &str) {
     pause().await;
     let pass = agent.pass().await;
     assert_eq!(version(controller).as_deref(), Some("V2-T2"), "{case}: {}", error(controller));

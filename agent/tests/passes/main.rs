@@ -6,10 +6,12 @@
 mod applying;
 mod authority;
 mod controller;
+mod doubt;
 mod dpu;
 mod last_request;
 mod line;
 mod looking;
+mod nvue_rest;
 mod probes;
 mod process;
 mod release;

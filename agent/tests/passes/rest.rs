@@ -1,235 +1,13 @@
 //! NVUE by its REST interface.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    convert::Infallible,
-    fs,
-    sync::{Arc, Mutex, MutexGuard},
-    time::Duration,
-};
+use std::{fs, time::Duration};
 
-use agent::{Agent, Settings};
-use http_body_util::{BodyExt as _, Full};
-use hyper::{
-    Method, Request, Response,
-    body::{Bytes, Incoming},
-    server::conn::http1,
-    service::service_fn,
-};
-use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio_rustls::{
-    TlsAcceptor,
-    rustls::{
-        ServerConfig,
-        crypto::ring,
-        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
-    },
-};
 
 use super::{
-    controller::{Controller, admin},
-    dpu::Dpu,
+    controller::admin,
+    nvue_rest::{LOST, Site, self_signed},
 };
-
-/// NVUE's REST interface: revisions as trees, and what looks at the one that is applied say, one after the other.
-#[derive(Clone, Default)]
-struct Nvue(Arc<Mutex<State>>);
-
-#[derive(Default)]
-struct State {
-    next: u64,
-    revisions: BTreeMap<String, Value>,
-    applied: Value,
-    former: Value,
-    /// What looks at a revision see, each with its status; then that it is applied.
-    looks: VecDeque<(u16, Value)>,
-    /// A change is on trial: that of the last order.
-    trial: bool,
-    ordered: String,
-    knows_no_trials: bool,
-    taken_back: usize,
-    requests: Vec<String>,
-    /// What NVUE is a part of, if not of a current HBN.
-    build: Option<&'static str>,
-}
-
-/// User `agent`, password `s3cret`.
-const LOGIN: &str = "Basic YWdlbnQ6czNjcmV0";
-
-impl Nvue {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap()
-    }
-
-    /// Listens on a port of its own, with the certificate and key given.
-    async fn listen(&self, (certificate, key): &(String, String)) -> u16 {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(
-                vec![CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap().into_owned()],
-                PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap(),
-            )
-            .unwrap();
-        let acceptor = TlsAcceptor::from(Arc::new(config));
-        let nvue = self.clone();
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let Ok(stream) = acceptor.accept(stream).await else { continue };
-                let nvue = nvue.clone();
-                let service = service_fn(move |request| nvue.clone().answer(request));
-                tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
-            }
-        });
-        port
-    }
-
-    async fn answer(self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
-        let (head, body) = request.into_parts();
-        let body = body.collect().await.unwrap().to_bytes();
-        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let known = head.headers.get("authorization").is_some_and(|login| login == LOGIN);
-        let (status, answer) = match known {
-            true => self.state().answer(&head.method, &head.uri.to_string(), body),
-            false => (401, Value::Null),
-        };
-        let response = Response::builder().status(status).body(Full::new(Bytes::from(answer.to_string())));
-        Ok(response.unwrap())
-    }
-}
-
-impl State {
-    fn answer(&mut self, method: &Method, uri: &str, body: Value) -> (u16, Value) {
-        self.requests.push(format!("{method} {uri}"));
-        let path = uri.strip_prefix("/nvue_v1/").unwrap();
-        match (method, path) {
-            (&Method::POST, "revision") => {
-                self.next += 1;
-                let id = format!("changeset/agent/{}", self.next);
-                self.revisions.insert(id.clone(), self.applied.clone());
-                (200, json!({ id: { "state": "pending" } }))
-            }
-            (&Method::GET, "revision") => {
-                let state = |id: &String| if self.trial && *id == self.ordered { "confirm" } else { "applied" };
-                (200, self.revisions.keys().map(|id| (id.clone(), json!({ "state": state(id) }))).collect())
-            }
-            (&Method::GET, "system") => (200, json!({ "build": self.build.unwrap_or("HBN 3.2.0") })),
-            (&Method::GET, path) if path.starts_with('?') => {
-                let (rev, diff) = path.trim_start_matches("?rev=").split_once("&diff=").unwrap();
-                let (this, that) = (self.tree(rev), self.tree(diff.trim_end_matches("&filled=false")));
-                (200, if this == that { json!({}) } else { this.clone() })
-            }
-            (_, path) if path.starts_with("?rev=") => {
-                let id = path.trim_start_matches("?rev=").replace("%2F", "/");
-                let tree = if method == Method::DELETE { json!({}) } else { body };
-                self.revisions.insert(id, tree);
-                (200, json!({}))
-            }
-            (method, path) => {
-                let id = path.strip_prefix("revision/").unwrap().replace("%2F", "/");
-                match *method {
-                    Method::PATCH if self.knows_no_trials && body.get("state-controls").is_some() => {
-                        return (400, json!({ "detail": "state-controls was unexpected" }));
-                    }
-                    Method::PATCH => self.order(&id, &body),
-                    Method::DELETE => {
-                        self.revisions.remove(&id);
-                    }
-                    _ => return self.look(),
-                }
-                (200, json!({}))
-            }
-        }
-    }
-
-    fn tree(&self, id: &str) -> &Value {
-        let id = id.replace("%2F", "/");
-        if id == "applied" { &self.applied } else { &self.revisions[&id] }
-    }
-
-    fn order(&mut self, id: &str, order: &Value) {
-        assert_eq!(order["state"], "apply");
-        match (self.trial, order["auto-prompt"]["ays"].as_str(), order["state-controls"]["confirm"].as_u64()) {
-            (true, Some("ays_yes"), None) => self.trial = false,
-            (true, _, _) => {
-                self.taken_back += 1;
-                (self.trial, self.applied) = (false, self.former.clone());
-                self.looks.push_back((200, json!({ "state": "confirm_fail" })));
-            }
-            (false, _, confirm) => {
-                self.former = std::mem::replace(&mut self.applied, self.revisions[id].clone());
-                self.trial = confirm.is_some();
-                self.ordered = id.to_owned();
-            }
-        }
-    }
-
-    fn look(&mut self) -> (u16, Value) {
-        let last = if self.trial { "confirm" } else { "applied_and_saved" };
-        self.looks.pop_front().unwrap_or((200, json!({ "state": last })))
-    }
-}
-
-/// A certificate that its owner signed, and the key.
-fn self_signed() -> (String, String) {
-    let signed = rcgen::generate_simple_self_signed(vec!["hbn".to_owned()]).unwrap();
-    (signed.cert.pem(), signed.signing_key.serialize_pem())
-}
-
-/// A DPU whose NVUE is reached by REST.
-struct Site {
-    controller: Controller,
-    dpu: Dpu,
-    nvue: Nvue,
-    port: u16,
-}
-
-impl Site {
-    async fn new() -> Self {
-        let (controller, uri) = Controller::start().await;
-        let (dpu, nvue, pair) = (Dpu::new(&uri), Nvue::default(), self_signed());
-        let port = nvue.listen(&pair).await;
-        dpu.write("nvue.pem", &pair.0);
-        dpu.write("password", "s3cret\n");
-        controller.says(admin(1, 11));
-        Self { controller, dpu, nvue, port }
-    }
-
-    fn agent(&self) -> Agent {
-        self.agent_with(|_| ())
-    }
-
-    fn agent_with(&self, change: impl FnOnce(&mut Settings)) -> Agent {
-        let (dpu, port) = (self.dpu.path().display(), self.port);
-        let table = format!(
-            "[hbn.rest]\nurl = \"https://127.0.0.1:{port}\"\nuser = \"agent\"\n\
-             password_file = \"{dpu}/password\"\ncertificate = \"{dpu}/nvue.pem\"\n"
-        );
-        let mut settings = Settings::parse(&format!("{}\n{table}", self.dpu.settings_text())).unwrap();
-        settings.hbn.command_timeout = Duration::from_secs(3);
-        settings.hbn.confirm = Duration::ZERO;
-        change(&mut settings);
-        Agent::new(settings).unwrap()
-    }
-
-    fn version(&self) -> Option<String> {
-        self.controller.told().network_config_version
-    }
-
-    fn error(&self) -> String {
-        self.controller.told().network_config_error.unwrap_or_default()
-    }
-
-    /// NVUE runs the configuration with this loopback address.
-    fn runs(&self, loopback: &str) -> bool {
-        self.nvue.state().applied["interface"]["lo"]["ip"]["address"].get(format!("{loopback}/32")).is_some()
-    }
-}
 
 #[tokio::test(flavor = "current_thread")]
 async fn a_revision_is_applied_when_it_says_so() {
@@ -368,4 +146,119 @@ async fn nobody_else_is_taken_for_nvue() {
         assert_eq!(site.nvue.state().applied, Value::Null, "{case}");
         assert!(!format!("{:?}", site.controller.told()).contains("guess"), "{case}");
     }
+}
+
+/// A site with changes on trial that runs V1, and is told to run V2.
+async fn changing(orders: &[(bool, u16)], trial: Duration) -> (Site, agent::Agent) {
+    let site = Site::new().await;
+    let mut agent = site.agent_with(|settings| {
+        settings.hbn.confirm = trial;
+        settings.hbn.command_timeout = Duration::from_millis(900);
+    });
+    agent.pass().await;
+    assert_eq!(site.version().as_deref(), Some("V1-T1"), "{}", site.error());
+    site.controller.says(admin(2, 12));
+    site.nvue.state().orders = orders.iter().copied().collect();
+    (site, agent)
+}
+
+fn orders(site: &Site) -> usize {
+    site.nvue.state().requests.iter().filter(|it| it.starts_with("PATCH /nvue_v1/rev")).count()
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn an_order_without_a_good_answer_is_of_unknown_outcome() {
+    for trial in [Duration::ZERO, Duration::from_secs(1)] {
+        for (done, status) in
+            [(true, 500), (false, 500), (true, LOST), (false, LOST), (true, 502), (false, 504), (true, 408)]
+        {
+            let case = format!("{trial:?}, done: {done}, status: {status}");
+            for back in [false, true] {
+                let (site, mut agent) = changing(&[(done, status)], trial).await;
+                agent.pass().await;
+                assert_eq!(site.version(), None, "{case}: {}", site.error());
+                assert!(site.error().contains("not known"), "{case}: {}", site.error());
+                if back {
+                    site.controller.says(admin(1, 11));
+                }
+                tokio::time::sleep(Duration::from_millis(60)).await;
+                agent.pass().await;
+                let wanted = if back { ("V1-T1", "192.0.2.11") } else { ("V2-T2", "192.0.2.12") };
+                assert_eq!(site.version().as_deref(), Some(wanted.0), "{case}: {}", site.error());
+                assert!(site.runs(wanted.1) && !site.nvue.state().trial, "{case}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_change_is_kept_only_if_nvue_says_so() {
+    for (done, status) in [(true, 500), (false, 500), (true, LOST), (false, LOST), (false, 404), (true, 502)] {
+        let case = format!("done: {done}, status: {status}");
+        let (site, mut agent) = changing(&[(true, 200), (done, status)], Duration::from_secs(1)).await;
+        agent.pass().await;
+        let wanted = if done { ("V2-T2", "192.0.2.12") } else { ("V1-T1", "192.0.2.11") };
+        assert_eq!(site.version().as_deref(), Some(wanted.0), "{case}: {}", site.error());
+        assert!(site.runs(wanted.1) && !site.nvue.state().trial, "{case}");
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        agent.pass().await;
+        assert_eq!(site.version().as_deref(), Some("V2-T2"), "{case}: {}", site.error());
+        assert!(site.runs("192.0.2.12") && !site.nvue.state().trial, "{case}");
+    }
+    // Neither kept nor taken back, as far as anybody can tell: nothing is told until it is.
+    let (site, mut agent) =
+        changing(&[(true, 200), (false, 500), (false, 500), (false, 500)], Duration::from_secs(1)).await;
+    agent.pass().await;
+    assert_eq!(site.version(), None, "{}", site.error());
+    tokio::time::sleep(Duration::from_millis(60)).await;
+    agent.pass().await;
+    assert_eq!(site.nvue.state().taken_back, 1, "what is on trial is not compared with");
+    assert_eq!(site.version().as_deref(), Some("V2-T2"), "{}", site.error());
+    assert!(!site.nvue.state().trial);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_revision_whose_warnings_are_answered_is_not_applied_yet() {
+    for trial in [Duration::ZERO, Duration::from_secs(1)] {
+        let (site, mut agent) = changing(&[], trial).await;
+        site.nvue.state().looks = vec![(200, json!({ "state": "ays" }))].into();
+        agent.pass().await;
+        assert_eq!(site.version().as_deref(), Some("V2-T2"), "{}", site.error());
+        assert!(site.runs("192.0.2.12"));
+        // It never gets over it.
+        site.controller.says(admin(3, 13));
+        site.nvue.state().looks = vec![(200, json!({ "state": "ays" })); 100].into();
+        agent.pass().await;
+        assert_eq!(site.version(), None, "{}", site.error());
+        // As long as it is under way, nothing is compared.
+        site.controller.says(admin(2, 12));
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        agent.pass().await;
+        assert_eq!(site.version(), None, "{}", site.error());
+        site.nvue.state().looks.clear();
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        agent.pass().await;
+        assert_eq!(site.version().as_deref(), Some("V2-T2"), "{}", site.error());
+        assert!(site.runs("192.0.2.12"));
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_refused_order_is_not_given_again_without_a_trial() {
+    let (site, mut agent) = changing(&[(false, 409)], Duration::from_secs(1)).await;
+    let before = orders(&site);
+    agent.pass().await;
+    assert_eq!(orders(&site), before + 1, "{}", site.error());
+    assert!(site.error().contains("the former configuration stays"), "{}", site.error());
+    assert_eq!(site.version().as_deref(), Some("V1-T1"));
+    assert!(site.runs("192.0.2.11"));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn an_answer_that_is_no_difference_is_not_taken_for_an_empty_one() {
+    let (site, mut agent) = changing(&[], Duration::ZERO).await;
+    site.nvue.state().difference = Some(json!("<html>"));
+    agent.pass().await;
+    assert!(site.error().contains("not understood"), "{}", site.error());
+    assert_eq!(site.version().as_deref(), Some("V1-T1"));
 }

@@ -29,9 +29,9 @@ fn a_daemon_that_goes_away_is_no_refusal() {
 }
 
 #[test]
-fn a_refused_replace_says_why() {
+fn a_failed_replace_says_why() {
     let answer = apply_answer(&case("replace-null-value.stderr.txt"));
-    assert_eq!(answer, ApplyAnswer::Refused("Error: 'set' operation values must not be 'null'.".into()));
+    assert_eq!(answer, ApplyAnswer::Failed("Error: 'set' operation values must not be 'null'.".into()));
 }
 
 #[test]
@@ -53,7 +53,29 @@ fn other_words_are_told_apart() {
         ("Failure during apply. Ignore?\n", ApplyAnswer::BrokeOff("Failure during apply. Ignore?".into())),
         ("confirm [rev_id: 9]\n", ApplyAnswer::OnTrial("9".into())),
         ("no config diff\n", ApplyAnswer::Unclear("no config diff".into())),
-        ("applied [rev_id: 7]\nError: cannot save\n", ApplyAnswer::Refused("Error: cannot save".into())),
+        // Both yes and no is neither.
+        (
+            "applied [rev_id: 7]\nError: cannot save\n",
+            ApplyAnswer::Failed("applied [rev_id: 7] Error: cannot save".into()),
+        ),
+        (
+            "Invalid config [rev_id: 8]\n  Error at interface.x\n",
+            ApplyAnswer::Refused("Invalid config [rev_id: 8] Error at interface.x".into()),
+        ),
+        (
+            "Invalid config [rev_id: 8]\nUnrecoverable internal error\n",
+            ApplyAnswer::Failed("Invalid config [rev_id: 8] Unrecoverable internal error".into()),
+        ),
+        ("confirm_fail [rev_id: 2]\n", ApplyAnswer::TakenBack("2".into())),
+        (
+            "Error: There is no configuration to confirm.\n",
+            ApplyAnswer::NothingOnTrial("Error: There is no configuration to confirm.".into()),
+        ),
+        ("Error: Invalid option: --confirm\n", ApplyAnswer::UnknownOption("Error: Invalid option: --confirm".into())),
+        ("usage: nv config apply [-y]\n", ApplyAnswer::UnknownOption("usage: nv config apply [-y]".into())),
+        ("Error: another apply is in progress\n", ApplyAnswer::Failed("Error: another apply is in progress".into())),
+        ("reloadingError: 500\n", ApplyAnswer::Failed("reloadingError: 500".into())),
+        ("Failure during apply. Ignore? [y/N] ", ApplyAnswer::BrokeOff("Failure during apply. Ignore? [y/N]".into())),
     ] {
         assert_eq!(apply_answer(text), wanted, "{text}");
     }

@@ -2,11 +2,11 @@ use std::{path::PathBuf, time::Duration};
 
 use super::{
     super::command::{Output, run},
-    APPLY, Attempt, NvueDone, NvueFault,
+    APPLY, Attempt, Journal, NvueDone, NvueFault,
 };
 use crate::{
     config::Hbn,
-    parse::{ApplyAnswer, Diff, apply_answer, diff},
+    parse::{ApplyAnswer, Diff, Revision, apply_answer, diff, nv_revisions},
     private_file::{remove, write_private},
 };
 
@@ -21,55 +21,52 @@ impl<'a> NvCommand<'a> {
     }
 
     /// Makes NVUE run `text`.
-    pub(super) async fn replace(&self, text: &str, attempt: &Attempt) -> Result<NvueDone, NvueFault> {
+    pub(super) async fn replace(&self, text: &str, attempt: &Attempt<'_>) -> Result<NvueDone, NvueFault> {
+        attempt.first(self.settle(attempt.journal)).await?;
         self.drop_pending().await?;
-        if attempt.trial_open {
-            // If NVUE went back by itself meanwhile it says that there is no trial, which is just as well.
-            let answer = self.config(APPLY, &["--confirm-no"]).await?;
-            tracing::info!("a change that was on trial is taken back: {}", answer.ending());
-        }
         let file = StagedFile::write(self.hbn.nvue_file_here(), text)?;
-        match self.replace_staged(attempt).await {
-            Ok(done) => Ok(done),
-            Err(fault) => {
-                file.reject();
-                if !matches!(fault, NvueFault::DaemonGone { .. } | NvueFault::Command { .. }) {
-                    self.detach().await;
-                }
-                Err(fault)
+        let done = self.replace_staged(attempt).await;
+        if let Err(fault) = &done {
+            file.reject();
+            let may_work_yet = fault.outcome_unknown() && !matches!(fault, NvueFault::BrokeOff { .. });
+            if !may_work_yet && !matches!(fault, NvueFault::DaemonGone { .. } | NvueFault::Command { .. }) {
+                self.detach().await;
             }
         }
+        done
     }
 
-    async fn replace_staged(&self, attempt: &Attempt) -> Result<NvueDone, NvueFault> {
+    async fn replace_staged(&self, attempt: &Attempt<'_>) -> Result<NvueDone, NvueFault> {
         let path = self.hbn.nvue_file.to_string_lossy();
         let output = self.config("replace", &[&path]).await?;
         let taken = taken(&output)?;
         let differs = match self.diff().await? {
             Diff::Empty => false,
-            Diff::MaskedOnly => !attempt.same,
+            Diff::MaskedOnly => !attempt.how.same,
             Diff::Changes => true,
         };
         let revision = taken.revision().map(|revision| revision.as_str());
-        match (differs, attempt.half, attempt.trial) {
-            (false, false, _) => {
-                self.detach().await;
-                Ok(NvueDone::Unchanged)
-            }
-            // NVUE sees nothing to apply, so it is told which revision is meant.
-            (false, true, _) => self.apply(revision.into_iter().chain(["-y"]).collect()).await,
-            (true, _, None) => self.apply(vec!["-y"]).await,
-            (true, _, Some(time)) => {
-                let time = format!("{}s", time.as_secs().max(1));
-                match self.apply(vec!["--confirm", &time, "-y"]).await {
-                    Err(fault) if fault.may_be_the_trial() => {
-                        tracing::warn!("NVUE takes no changes on trial, so this one is applied at once: {fault}");
-                        self.apply(vec!["-y"]).await
-                    }
-                    // Some releases say `applied` of a change on trial too.
-                    done => done.map(|_| NvueDone::OnTrial),
+        if !differs && !attempt.journal.is_half() {
+            self.detach().await;
+            return Ok(NvueDone::Unchanged);
+        }
+        if let Some(time) = attempt.how.trial.filter(|_| differs) {
+            let time = format!("{}s", time.as_secs().max(1));
+            attempt.journal.begins(true)?;
+            match self.apply(vec!["--confirm", &time, "-y"]).await {
+                Err(NvueFault::UnknownOption { reason, .. }) => {
+                    tracing::warn!("NVUE takes no changes on trial, so this one is applied at once: {reason}");
+                    attempt.journal.trial_is_over();
                 }
+                // Some releases say `applied` of a change on trial too.
+                done => return done.map(|_| NvueDone::OnTrial),
             }
+        }
+        attempt.journal.begins(false)?;
+        match differs {
+            true => self.apply(vec!["-y"]).await,
+            // NVUE sees nothing to apply, so it is told which revision is meant.
+            false => self.apply(revision.into_iter().chain(["-y"]).collect()).await,
         }
     }
 
@@ -92,11 +89,7 @@ impl<'a> NvCommand<'a> {
     pub(super) async fn confirm(&self) -> Result<(), NvueFault> {
         let output = self.config(APPLY, &["--confirm-yes"]).await?;
         match apply_answer(&output.both()) {
-            ApplyAnswer::Applied(_) | ApplyAnswer::Named(_) | ApplyAnswer::Silent | ApplyAnswer::Unclear(_)
-                if output.success() =>
-            {
-                Ok(())
-            }
+            ApplyAnswer::Applied(_) if output.success() => Ok(()),
             answer => Err(fault(APPLY, answer, &output)),
         }
     }
@@ -105,11 +98,45 @@ impl<'a> NvCommand<'a> {
     pub(super) async fn roll_back(&self) -> Result<(), NvueFault> {
         let output = self.config(APPLY, &["--confirm-no"]).await?;
         match apply_answer(&output.both()) {
-            ApplyAnswer::Prompt(_) | ApplyAnswer::DaemonGone(_) => (),
-            _ if output.success() => return Ok(()),
-            _ => (),
+            ApplyAnswer::TakenBack(_) if output.success() => Ok(()),
+            answer => Err(fault(APPLY, answer, &output)),
         }
-        Err(fault(APPLY, apply_answer(&output.both()), &output))
+    }
+
+    /// An apply may have outlived the agent that began it, or the time for an answer. While NVUE is at work, or may yet go
+    /// back from what is on trial, what it calls applied says little, so nothing is compared.
+    async fn settle(&self, journal: &Journal<'_>) -> Result<(), NvueFault> {
+        let mut doubt = None;
+        if journal.has_trial() {
+            let output = self.config(APPLY, &["--confirm-no"]).await?;
+            tracing::info!("what may be on trial is taken back: {}", output.ending());
+            match apply_answer(&output.both()) {
+                ApplyAnswer::TakenBack(_) if output.success() => (),
+                ApplyAnswer::NothingOnTrial(_) => (),
+                answer => doubt = Some(fault(APPLY, answer, &output)),
+            }
+        }
+        let revisions = self.revisions().await;
+        if let Some(busy) = revisions.iter().find(|it| it.is_under_way() && journal.may_be_under_way()) {
+            let answer = format!("revision {} is still under way ({})", busy.id, busy.state);
+            return Err(NvueFault::Unclear { step: APPLY, answer });
+        }
+        match doubt {
+            Some(fault @ NvueFault::DaemonGone { .. }) => return Err(fault),
+            Some(fault) if revisions.iter().any(Revision::is_on_trial) => return Err(fault),
+            // In words that are not known; but either NVUE lists what it has, or it went back by itself long ago.
+            Some(fault) if revisions.is_empty() && !journal.trial_ran_out(self.hbn.confirm) => return Err(fault),
+            _ => journal.trial_is_over(),
+        }
+        Ok(())
+    }
+
+    /// All revisions, if this release can list them.
+    async fn revisions(&self) -> Vec<Revision> {
+        match self.config("revision", &["-o", "json"]).await {
+            Ok(output) if output.success() => nv_revisions(&output.stdout).unwrap_or_default(),
+            _ => Vec::new(),
+        }
     }
 
     /// A revision that somebody left behind, or that was ours before we were cut off, is not applied with ours.
@@ -168,14 +195,23 @@ fn taken(output: &Output) -> Result<ApplyAnswer, NvueFault> {
 fn fault(step: &'static str, answer: ApplyAnswer, output: &Output) -> NvueFault {
     match answer {
         ApplyAnswer::Refused(reason) => NvueFault::Refused { step, reason },
+        ApplyAnswer::BrokeOff(reason) if step == APPLY => NvueFault::BrokeOff { reason },
+        ApplyAnswer::UnknownOption(reason) if step == APPLY => NvueFault::UnknownOption { step, reason },
+        ApplyAnswer::Failed(reason) | ApplyAnswer::NothingOnTrial(reason) if step == APPLY => {
+            NvueFault::Failed { step, reason }
+        }
+        // Before an apply nothing moves, whatever went wrong.
+        ApplyAnswer::BrokeOff(reason)
+        | ApplyAnswer::UnknownOption(reason)
+        | ApplyAnswer::Failed(reason)
+        | ApplyAnswer::NothingOnTrial(reason) => NvueFault::Refused { step, reason },
         ApplyAnswer::Prompt(question) => NvueFault::Prompt { step, question },
         ApplyAnswer::DaemonGone(reason) => NvueFault::DaemonGone { step, reason },
-        ApplyAnswer::BrokeOff(reason) if step == APPLY => NvueFault::BrokeOff { reason },
-        ApplyAnswer::BrokeOff(reason) => NvueFault::Refused { step, reason },
         ApplyAnswer::Unclear(_)
         | ApplyAnswer::Named(_)
         | ApplyAnswer::Silent
         | ApplyAnswer::Applied(_)
+        | ApplyAnswer::TakenBack(_)
         | ApplyAnswer::OnTrial(_) => NvueFault::Unclear { step, answer: output.ending() },
     }
 }

@@ -16,7 +16,7 @@ use tokio_rustls::{
     },
 };
 
-use crate::config::NvueRest;
+use crate::{config::NvueRest, parse::excerpt};
 
 /// Largest answer that is read.
 const MOST_ANSWER: usize = 16 * 1024 * 1024;
@@ -89,7 +89,9 @@ async fn exchange(rest: &NvueRest, method: Method, path: &str, body: Option<&Val
         talk(TokioIo::new(stream), request).await
     };
     let (status, bytes) = response.map_err(broken)?;
-    Ok(Reply { status, body: serde_json::from_slice(&bytes).unwrap_or(Value::Null) })
+    // What is no JSON must not pass for an answer that holds nothing.
+    let text = || Value::String(excerpt(&String::from_utf8_lossy(&bytes)));
+    Ok(Reply { status, body: serde_json::from_slice(&bytes).unwrap_or_else(|_| text()) })
 }
 
 async fn talk(

@@ -1,17 +1,20 @@
 mod command;
 mod http;
+mod journal;
 mod rest;
 
-use std::{io, path::PathBuf, time::Duration};
+use std::{cell::RefCell, io, path::PathBuf, time::Duration};
 
 use command::NvCommand;
 use http::HttpFault;
+use journal::Journal;
 use rest::NvRest;
 pub(crate) use rest::answers;
 
 use super::command::{CommandFault, ask, run};
 use crate::{
     config::Hbn,
+    marker::Applied,
     parse::{SystemVersion, system_version},
 };
 
@@ -19,6 +22,7 @@ use crate::{
 pub(crate) struct Nvue<'a> {
     hbn: &'a Hbn,
     way: Way<'a>,
+    journal: Journal<'a>,
 }
 
 enum Way<'a> {
@@ -26,17 +30,39 @@ enum Way<'a> {
     Rest(NvRest<'a>),
 }
 
-/// What is believed while a text is given to NVUE.
+/// How a text is given to NVUE.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Attempt {
+pub(crate) struct How {
     /// It is believed to run: it is only compared, and a difference of masked secrets alone is none.
     pub(crate) same: bool,
-    /// A change before this one may still be on trial.
-    pub(crate) trial_open: bool,
-    /// An apply broke off half-way: what NVUE calls applied need not run, so even an equal text is applied.
-    pub(crate) half: bool,
     /// NVUE goes back by itself unless the text is confirmed within this time.
     pub(crate) trial: Option<Duration>,
+    /// It cannot wait until it is known what became of a change before.
+    pub(crate) at_once: bool,
+}
+
+/// A text that is given to NVUE.
+struct Attempt<'a> {
+    how: How,
+    journal: &'a Journal<'a>,
+    /// Why it is not known what became of a change before: then what comes of this one proves nothing.
+    unsettled: RefCell<Option<NvueFault>>,
+}
+
+impl Attempt<'_> {
+    /// Brings what was begun before to its end, if there is anything.
+    async fn first(&self, settle: impl Future<Output = Result<(), NvueFault>>) -> Result<(), NvueFault> {
+        if !self.journal.has_trial() && !self.journal.is_due() {
+            return Ok(());
+        }
+        match settle.await {
+            Err(fault) if self.how.at_once => {
+                *self.unsettled.borrow_mut() = Some(fault);
+                Ok(())
+            }
+            settled => settled,
+        }
+    }
 }
 
 /// What became of a text that NVUE took.
@@ -55,6 +81,10 @@ pub(crate) enum NvueDone {
 pub(crate) enum NvueFault {
     #[error("NVUE refused the configuration at `nv config {step}`: {reason}")]
     Refused { step: &'static str, reason: String },
+    #[error("NVUE knows no such option at `nv config {step}`: {reason}")]
+    UnknownOption { step: &'static str, reason: String },
+    #[error("NVUE failed at `nv config {step}`: {reason}")]
+    Failed { step: &'static str, reason: String },
     #[error("NVUE broke off while it applied the configuration: {reason}")]
     BrokeOff { reason: String },
     #[error("`nv config {step}` asked a question instead of working: {question}")]
@@ -74,29 +104,25 @@ pub(crate) enum NvueFault {
 const APPLY: &str = "apply";
 
 impl NvueFault {
-    /// NVUE may or may not run the text now.
+    /// NVUE may or may not run the text now. It is known not to only where NVUE says so, or was never asked.
     pub(crate) fn outcome_unknown(&self) -> bool {
         match self {
-            Self::Refused { .. } | Self::Prompt { .. } | Self::File { .. } => false,
+            Self::Refused { .. } | Self::UnknownOption { .. } | Self::File { .. } => false,
             Self::BrokeOff { .. } => true,
             Self::Command { fault: CommandFault::Start { .. }, .. } => false,
             Self::Http { step, fault } => *step == APPLY && !fault.never_sent(),
-            Self::DaemonGone { step, .. } | Self::Unclear { step, .. } | Self::Command { step, .. } => *step == APPLY,
+            // Without an answer to this one, which comes before anything moves, NVUE leaves it at that.
+            Self::Prompt { step, question } => *step == APPLY && !question.contains("Are you sure"),
+            Self::Failed { step, .. }
+            | Self::DaemonGone { step, .. }
+            | Self::Unclear { step, .. }
+            | Self::Command { step, .. } => *step == APPLY,
         }
     }
 
     /// A part of the text runs.
-    pub(crate) fn is_half(&self) -> bool {
+    fn is_half(&self) -> bool {
         matches!(self, Self::BrokeOff { .. })
-    }
-
-    /// It may be the trial that NVUE does not know, not the configuration that it does not like.
-    fn may_be_the_trial(&self) -> bool {
-        match self {
-            Self::Refused { step, reason } => *step == APPLY && !reason.starts_with("Invalid config"),
-            Self::Unclear { step, .. } => *step == APPLY,
-            _ => false,
-        }
     }
 }
 
@@ -112,47 +138,61 @@ pub(crate) async fn system(hbn: &Hbn) -> Result<SystemVersion, String> {
 }
 
 impl<'a> Nvue<'a> {
-    pub(crate) fn new(hbn: &'a Hbn) -> Self {
+    pub(crate) fn new(hbn: &'a Hbn, applied: &'a Applied) -> Self {
         let way = match &hbn.rest {
             Some(rest) => Way::Rest(NvRest::new(rest, hbn.command_timeout)),
             None => Way::Command(NvCommand::new(hbn)),
         };
-        Self { hbn, way }
+        Self { hbn, way, journal: Journal::new(applied) }
     }
 
     /// Makes NVUE run `text`.
-    pub(crate) async fn replace(&self, text: &str, attempt: &Attempt) -> Result<NvueDone, NvueFault> {
-        match &self.way {
-            Way::Command(nv) => nv.replace(text, attempt).await,
-            Way::Rest(nv) => nv.replace(text, attempt).await,
-        }
+    pub(crate) async fn replace(&self, text: &str, how: How) -> Result<NvueDone, NvueFault> {
+        let journal = &self.journal;
+        journal.opens();
+        let attempt = Attempt { how, journal, unsettled: RefCell::new(None) };
+        let done = match &self.way {
+            Way::Command(nv) => nv.replace(text, &attempt).await,
+            Way::Rest(nv) => nv.replace(text, &attempt).await,
+        };
+        let done = done.and_then(|done| attempt.unsettled.into_inner().map_or(Ok(done), Err));
+        journal.closes(&done);
+        done
     }
 
-    /// Keeps a text that is on trial.
+    /// Keeps a text that is on trial. Only NVUE's word that it is applied proves it.
     pub(crate) async fn confirm(&self) -> Result<(), NvueFault> {
         match &self.way {
             Way::Command(nv) => nv.confirm().await,
             Way::Rest(nv) => nv.confirm().await,
-        }
+        }?;
+        self.journal.trial_is_over();
+        Ok(())
     }
 
-    /// Goes back from a text that is on trial.
+    /// Goes back from a text that is on trial. Only NVUE's word that it went back proves it.
     pub(crate) async fn roll_back(&self) -> Result<(), NvueFault> {
         match &self.way {
             Way::Command(nv) => nv.roll_back().await,
             Way::Rest(nv) => nv.roll_back().await,
-        }
+        }?;
+        self.journal.trial_is_over();
+        Ok(())
     }
 
-    /// What the operator wants to be done after each change. NVUE runs the change already, so a failure is only told.
+    /// What the operator wants to be done after each change, if NVUE applied anything since it was last done. NVUE runs
+    /// the change already, so a failure is only told.
     pub(crate) async fn after_apply(&self) {
-        if self.hbn.after_apply.is_empty() {
+        if !self.journal.is_due() {
             return;
         }
-        match run(&self.hbn.after_apply, &[], self.hbn.command_timeout).await {
-            Ok(output) if output.success() => (),
-            Ok(output) => tracing::warn!("the command after a change failed: {}", output.ending()),
-            Err(fault) => tracing::warn!("the command after a change failed: {fault}"),
+        if !self.hbn.after_apply.is_empty() {
+            match run(&self.hbn.after_apply, &[], self.hbn.command_timeout).await {
+                Ok(output) if output.success() => (),
+                Ok(output) => tracing::warn!("the command after a change failed: {}", output.ending()),
+                Err(fault) => tracing::warn!("the command after a change failed: {fault}"),
+            }
         }
+        self.journal.is_done();
     }
 }

@@ -8,12 +8,12 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::{
-    APPLY, Attempt, NvueDone, NvueFault,
+    APPLY, Attempt, Journal, NvueDone, NvueFault,
     http::{HttpFault, Reply, send},
 };
 use crate::{
     config::NvueRest,
-    parse::{Diff, RevisionState, json_diff, revision_state},
+    parse::{Diff, RevisionState, is_unknown_option, json_diff, revision_state},
 };
 
 /// NVUE by its REST interface: a revision is made, filled, compared and put in force. An answer to the last step only says
@@ -52,11 +52,9 @@ impl<'a> NvRest<'a> {
     }
 
     /// Makes NVUE run `text`.
-    pub(super) async fn replace(&self, text: &str, attempt: &Attempt) -> Result<NvueDone, NvueFault> {
+    pub(super) async fn replace(&self, text: &str, attempt: &Attempt<'_>) -> Result<NvueDone, NvueFault> {
         let tree = set_of(text).map_err(|reason| NvueFault::Refused { step: "replace", reason })?;
-        if attempt.trial_open {
-            self.take_back_what_was_on_trial().await?;
-        }
+        attempt.first(self.settle(attempt.journal)).await?;
         let revision = self.new_revision().await?;
         let done = self.fill_and_apply(&revision, &tree, attempt).await;
         match &done {
@@ -70,37 +68,39 @@ impl<'a> NvRest<'a> {
         done
     }
 
-    async fn fill_and_apply(&self, revision: &str, tree: &Value, attempt: &Attempt) -> Result<NvueDone, NvueFault> {
+    async fn fill_and_apply(&self, revision: &str, tree: &Value, attempt: &Attempt<'_>) -> Result<NvueDone, NvueFault> {
         let root = format!("/nvue_v1/?rev={}", encoded(revision));
         self.ask("replace", Method::DELETE, &root, None).await?;
         self.ask("replace", Method::PATCH, &root, Some(tree)).await?;
         let differs = match self.diff(revision).await? {
             Diff::Empty => false,
-            Diff::MaskedOnly => !attempt.same,
+            Diff::MaskedOnly => !attempt.how.same,
             Diff::Changes => true,
         };
-        if !differs && !attempt.half {
+        if !differs && !attempt.journal.is_half() {
             return Ok(NvueDone::Unchanged);
         }
-        if let Some(time) = attempt.trial.filter(|_| differs) {
+        if let Some(time) = attempt.how.trial.filter(|_| differs) {
             let order = json!({
                 "state": "apply",
                 "auto-prompt": { "ays": "ays_yes", "confirm": "confirm_yes" },
                 "state-controls": { "confirm": time.as_secs().max(1) },
             });
+            attempt.journal.begins(true)?;
             match self.ask(APPLY, Method::PATCH, &path_of(revision), Some(&order)).await {
-                Err(fault) if fault.may_be_the_trial() => {
-                    tracing::warn!("NVUE takes no changes on trial, so this one is applied at once: {fault}");
+                Err(NvueFault::UnknownOption { reason, .. }) => {
+                    tracing::warn!("NVUE takes no changes on trial, so this one is applied at once: {reason}");
+                    attempt.journal.trial_is_over();
                 }
                 taken => {
                     taken?;
-                    return self.await_end(revision, true).await;
+                    return self.applied(revision, true).await;
                 }
             }
         }
-        let order = json!({ "state": "apply", "auto-prompt": { "ays": "ays_yes" } });
-        self.ask(APPLY, Method::PATCH, &path_of(revision), Some(&order)).await?;
-        self.await_end(revision, false).await
+        attempt.journal.begins(false)?;
+        self.ask(APPLY, Method::PATCH, &path_of(revision), Some(&yes())).await?;
+        self.applied(revision, false).await
     }
 
     /// What the revision would change, in both directions.
@@ -110,11 +110,26 @@ impl<'a> NvRest<'a> {
         let removed = format!("/nvue_v1/?rev=applied&diff={id}&filled=false");
         let added = self.ask("diff", Method::GET, &added, None).await?;
         let removed = self.ask("diff", Method::GET, &removed, None).await?;
-        Ok(json_diff(&[&added, &removed]))
+        match [&added, &removed].into_iter().find(|part| !part.is_object() && !part.is_null()) {
+            Some(part) => Err(NvueFault::Unclear { step: "diff", answer: part.to_string() }),
+            None => Ok(json_diff(&[&added, &removed])),
+        }
     }
 
-    /// Looks at a revision until it says how applying it ended.
-    async fn await_end(&self, revision: &str, trial: bool) -> Result<NvueDone, NvueFault> {
+    /// How applying a revision ended.
+    async fn applied(&self, revision: &str, on_trial: bool) -> Result<NvueDone, NvueFault> {
+        match self.end_of(revision, on_trial).await? {
+            RevisionState::Applied => Ok(NvueDone::Applied),
+            RevisionState::OnTrial => Ok(NvueDone::OnTrial),
+            RevisionState::Refused(reason) => Err(NvueFault::Refused { step: APPLY, reason }),
+            RevisionState::BrokeOff(reason) => Err(NvueFault::BrokeOff { reason }),
+            state => Err(not_so(&state)),
+        }
+    }
+
+    /// Looks at a revision until it says how that which was ordered ended; to be on trial is an end only if that is what
+    /// was ordered.
+    async fn end_of(&self, revision: &str, on_trial: bool) -> Result<RevisionState, NvueFault> {
         let deadline = Instant::now() + self.limit;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -122,56 +137,89 @@ impl<'a> NvRest<'a> {
                 let fault = HttpFault::TimedOut { url: self.rest.url.clone(), limit: self.limit };
                 return Err(NvueFault::Http { step: APPLY, fault });
             }
-            let reply = send(self.rest, Method::GET, &path_of(revision), None, left).await;
-            // While services are restarted, NVUE's own web server may be away too.
-            let state = match reply {
-                Ok(Reply { status: 200..=299, body }) => revision_state(&body),
-                _ => RevisionState::Pending,
-            };
-            match state {
-                RevisionState::Pending => tokio::time::sleep(PAUSE.min(left)).await,
-                RevisionState::Applied => return Ok(NvueDone::Applied),
-                RevisionState::OnTrial if trial => return Ok(NvueDone::OnTrial),
-                RevisionState::OnTrial => {
-                    let question = "it waits for a confirmation that nobody asked for".to_owned();
-                    return Err(NvueFault::Prompt { step: APPLY, question });
+            match self.state_of(revision, left).await {
+                RevisionState::OnTrial if on_trial => return Ok(RevisionState::OnTrial),
+                RevisionState::Idle | RevisionState::UnderWay | RevisionState::OnTrial => {
+                    tokio::time::sleep(PAUSE.min(left)).await;
                 }
-                RevisionState::Refused(reason) => return Err(NvueFault::Refused { step: APPLY, reason }),
-                RevisionState::BrokeOff(reason) => return Err(NvueFault::BrokeOff { reason }),
+                end => return Ok(end),
             }
+        }
+    }
+
+    async fn state_of(&self, revision: &str, limit: Duration) -> RevisionState {
+        match send(self.rest, Method::GET, &path_of(revision), None, limit).await {
+            Ok(Reply { status: 200..=299, body }) => revision_state(&body),
+            // While services are restarted, NVUE's own web server may be away too.
+            _ => RevisionState::Idle,
         }
     }
 
     /// Keeps a text that is on trial.
     pub(super) async fn confirm(&self) -> Result<(), NvueFault> {
-        let Some(revision) = self.trial.borrow_mut().take() else { return Ok(()) };
-        let order = json!({ "state": "apply", "auto-prompt": { "ays": "ays_yes" } });
-        self.ask(APPLY, Method::PATCH, &path_of(&revision), Some(&order)).await?;
-        self.await_end(&revision, false).await.map(drop)
+        let revision = self.on_trial()?;
+        let ordered = self.ask(APPLY, Method::PATCH, &path_of(&revision), Some(&yes())).await;
+        let state = match ordered {
+            Ok(_) => self.end_of(&revision, false).await?,
+            // The answer may be lost, but not the order.
+            Err(fault) => match self.state_of(&revision, self.limit).await {
+                RevisionState::Applied => RevisionState::Applied,
+                _ => return Err(fault),
+            },
+        };
+        match state {
+            RevisionState::Applied => {
+                *self.trial.borrow_mut() = None;
+                Ok(())
+            }
+            state => Err(not_so(&state)),
+        }
     }
 
     /// Goes back from a text that is on trial: NVUE is told so, and does it by itself if it does not listen.
     pub(super) async fn roll_back(&self) -> Result<(), NvueFault> {
-        let Some(revision) = self.trial.borrow_mut().take() else { return Ok(()) };
-        let order = json!({ "state": "apply", "auto-prompt": { "ays": "ays_no" } });
-        self.ask(APPLY, Method::PATCH, &path_of(&revision), Some(&order)).await?;
-        match self.await_end(&revision, false).await {
-            Ok(_) => Err(NvueFault::Unclear { step: APPLY, answer: "it was kept though it was taken back".into() }),
-            Err(NvueFault::Refused { .. }) => Ok(()),
-            Err(fault) => Err(fault),
+        self.take_back(&self.on_trial()?).await?;
+        *self.trial.borrow_mut() = None;
+        Ok(())
+    }
+
+    fn on_trial(&self) -> Result<String, NvueFault> {
+        let unclear = || NvueFault::Unclear { step: APPLY, answer: "which revision is on trial is not known".into() };
+        self.trial.borrow().clone().ok_or_else(unclear)
+    }
+
+    async fn take_back(&self, revision: &str) -> Result<(), NvueFault> {
+        // An order to one that is on trial no more could apply it anew.
+        if self.state_of(revision, self.limit).await == RevisionState::OnTrial {
+            let order = json!({ "state": "apply", "auto-prompt": { "ays": "ays_no" } });
+            self.ask(APPLY, Method::PATCH, &path_of(revision), Some(&order)).await?;
+        }
+        match self.end_of(revision, false).await? {
+            RevisionState::TakenBack(_) | RevisionState::Refused(_) => Ok(()),
+            state => Err(not_so(&state)),
         }
     }
 
-    /// A trial may have outlived the agent that began it. If NVUE went back from it by itself meanwhile, there is none.
-    async fn take_back_what_was_on_trial(&self) -> Result<(), NvueFault> {
+    /// A revision may have outlived the agent that ordered it, or the time for an answer. Until it is at its end, nothing
+    /// can be compared; and what is on trial is taken back.
+    async fn settle(&self, journal: &Journal<'_>) -> Result<(), NvueFault> {
         let revisions = self.ask(APPLY, Method::GET, "/nvue_v1/revision", None).await?;
-        let waits = |state: &Value| state.get("state").and_then(Value::as_str) == Some("confirm");
-        let open = revisions.as_object().into_iter().flatten().find(|(_, state)| waits(state));
-        if let Some((id, _)) = open {
-            tracing::info!("revision {id}, which was on trial, is taken back");
-            *self.trial.borrow_mut() = Some(id.clone());
-            self.roll_back().await?;
+        let Some(revisions) = revisions.as_object() else {
+            return Err(NvueFault::Unclear { step: APPLY, answer: revisions.to_string() });
+        };
+        // Other names for one of them.
+        let own = |id: &str| !["applied", "startup", "pending", "empty"].contains(&id);
+        for (id, revision) in revisions.iter().filter(|(id, _)| own(id)) {
+            let state = match revision_state(revision) {
+                RevisionState::UnderWay if journal.may_be_under_way() => self.end_of(id, true).await?,
+                state => state,
+            };
+            if state == RevisionState::OnTrial {
+                tracing::info!("revision {id}, which was on trial, is taken back");
+                self.take_back(id).await?;
+            }
         }
+        journal.trial_is_over();
         Ok(())
     }
 
@@ -202,16 +250,40 @@ impl<'a> NvRest<'a> {
                 let reason = format!("user {} may not do that", self.rest.user);
                 Err(NvueFault::Refused { step, reason })
             }
-            Reply { status: 502..=504, .. } => {
-                Err(NvueFault::DaemonGone { step, reason: "its web server cannot reach it".into() })
-            }
             Reply { status, body } => {
                 let text = ["detail", "title", "message"].into_iter().find_map(|name| body.get(name)?.as_str());
                 let reason = format!("{} (status {status})", text.unwrap_or("no reason is given"));
-                Err(NvueFault::Refused { step, reason })
+                Err(match status {
+                    400 | 422 if step == APPLY && is_unknown_option(&reason) => {
+                        NvueFault::UnknownOption { step, reason }
+                    }
+                    // Somebody on the way lost patience.
+                    408 => NvueFault::Failed { step, reason },
+                    400..=499 => NvueFault::Refused { step, reason },
+                    502..=504 => NvueFault::DaemonGone { step, reason },
+                    _ => NvueFault::Failed { step, reason },
+                })
             }
         }
     }
+}
+
+/// What is ordered to put a revision in force, or to keep one that is on trial.
+fn yes() -> Value {
+    json!({ "state": "apply", "auto-prompt": { "ays": "ays_yes" } })
+}
+
+/// A revision came to another end than the one that was ordered.
+fn not_so(state: &RevisionState) -> NvueFault {
+    let answer = match state {
+        RevisionState::TakenBack(reason) => format!("it went back by itself ({reason})"),
+        RevisionState::Refused(reason) | RevisionState::BrokeOff(reason) => reason.clone(),
+        RevisionState::Applied => "it is applied, and on trial no more".to_owned(),
+        RevisionState::Idle | RevisionState::UnderWay | RevisionState::OnTrial => {
+            "it did not come to an end".to_owned()
+        }
+    };
+    NvueFault::Unclear { step: APPLY, answer }
 }
 
 fn path_of(revision: &str) -> String {

@@ -1,0 +1,410 @@
+//! What runs is told only where it is proved, whatever NVUE answers and whenever the agent ends.
+
+use std::time::{Duration, SystemTime};
+
+use agent::Agent;
+
+use super::{
+    applying::{assert_v1_runs, assert_v2_follows, error, pause, second, version},
+    controller::{Controller, admin},
+    dpu::{Dpu, running},
+};
+
+/// What the controller was last told is what NVUE runs, for good, and the DHCP server with it.
+fn assert_told_is_true(controller: &Controller, dpu: &Dpu, case: &str) {
+    assert_eq!(dpu.read("trial"), None, "{case}");
+    let (loopback, host) = match version(controller).as_deref() {
+        Some("V1-T1") => ("192.0.2.11", "198.51.100.49"),
+        Some("V2-T2") => ("192.0.2.12", "198.51.100.50"),
+        told => panic!("{case}: {told:?} is told: {}", error(controller)),
+    };
+    assert!(dpu.read("applied").unwrap().contains(loopback), "{case}: NVUE: {}", error(controller));
+    assert!(dpu.read("served").unwrap().contains(host), "{case}: DHCP: {}", error(controller));
+}
+
+/// An agent that adds a line to the file `after` for each time that NVUE applied something.
+fn counting(dpu: &Dpu) -> Agent {
+    let script = format!("echo once >> {}/after", dpu.path().display());
+    dpu.agent_with(|settings| settings.hbn.after_apply = vec!["sh".into(), "-c".into(), script])
+}
+
+fn count(dpu: &Dpu) -> usize {
+    dpu.read("after").unwrap_or_default().lines().count()
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn an_apply_that_fails_in_strange_words_claims_nothing() {
+    for (case, answer) in [
+        ("an internal error", "echo 'Unrecoverable internal error'; exit 1"),
+        ("a proxy's error", "echo 'Error: 504 Gateway Time-out'; exit 1"),
+        ("both yes and no", "printf 'applied [rev_id: 7]\\nError: cannot save\\n'; exit 0"),
+        ("a traceback", "printf 'Traceback (most recent call last):\\n  File \"nv\"\\nKeyError: 1\\n'; exit 1"),
+        ("another apply", "echo 'Error: another apply is in progress'; exit 1"),
+        ("glued words", "echo 'reloadingError: 500'; exit 0"),
+        ("a late question", "echo 'Failure during apply. Ignore? [y/N] '; exit 0"),
+        ("another question", "echo 'Go on? [y/N] '; exit 0"),
+        ("yes, with a bad exit status", "echo 'applied [rev_id: 7]'; exit 1"),
+    ] {
+        for (done, on_trial) in [(false, false), (true, false), (true, true)] {
+            for back in [false, true] {
+                let case = format!("{case}, done: {done}, on trial: {on_trial}, back: {back}");
+                let (controller, dpu, mut agent) = running().await;
+                let put = if done { "put;" } else { "" };
+                let trial = if on_trial { "touch trial;" } else { "" };
+                dpu.write("on-apply", &format!("{put} {trial} {answer}"));
+                controller.says(second());
+                agent.pass().await;
+                assert_eq!(version(&controller), None, "{case}: {}", error(&controller));
+                assert!(!error(&controller).contains("former"), "{case}: {}", error(&controller));
+                let applies = dpu.commands().iter().filter(|it| it.contains("config apply")).count();
+                assert_eq!(applies, 1, "{case}: not applied at once in another way");
+                dpu.remove("on-apply");
+                if back {
+                    controller.says(admin(1, 11));
+                }
+                pause().await;
+                agent.pass().await;
+                assert_eq!(version(&controller).as_deref(), Some(if back { "V1-T1" } else { "V2-T2" }), "{case}");
+                assert_told_is_true(&controller, &dpu, &case);
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn what_nvue_could_not_prepare_is_refused() {
+    let (controller, dpu, mut agent) = running().await;
+    dpu.write("on-apply", "printf 'Failed to prepare to apply\\n  no space left\\n'; exit 1");
+    controller.says(second());
+    agent.pass().await;
+    assert!(error(&controller).contains("the former configuration stays"), "{}", error(&controller));
+    assert_eq!(version(&controller).as_deref(), Some("V1-T1"));
+    assert!(!dpu.commands().contains(&"nv config apply -y".to_owned()));
+    assert_v1_runs(&dpu, "not prepared");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_change_is_kept_only_if_nvue_says_so() {
+    let none = "Error: There is no configuration to confirm.";
+    for (case, script) in [
+        ("too late", "rm trial; mv former applied; echo 'confirm_fail [rev_id: 2]'; exit 0".to_owned()),
+        ("far too late", format!("rm trial; mv former applied; echo '{none}'; exit 0")),
+        ("in other words", "rm trial; mv former applied; echo 'nothing to do'; exit 0".into()),
+        ("silence", "exit 0".into()),
+        ("silence when done", "rm trial; exit 0".into()),
+        ("a revision", "echo 'attached [rev_id: 2]'; exit 0".into()),
+        ("slow", "sleep 60".into()),
+        ("slow when done", "rm trial; sleep 60".into()),
+        ("gone when done", "rm trial; echo 'Error: Could not connect to nvued.'; exit 1".into()),
+    ] {
+        for code in [0, 1] {
+            let (controller, dpu, mut agent) = running().await;
+            dpu.write("on-confirm-yes", &script);
+            dpu.write("on-confirm-no", &format!("[ -f trial ] || {{ echo '{none}'; exit {code}; }}"));
+            controller.says(second());
+            agent.pass().await;
+            assert_eq!(version(&controller).as_deref(), Some("V1-T1"), "{case}: {}", error(&controller));
+            assert_told_is_true(&controller, &dpu, case);
+            dpu.remove("on-confirm-yes");
+            assert_v2_follows(&controller, &dpu, &mut agent, case).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn what_may_be_on_trial_is_not_compared_with() {
+    for no in ["exit 0", "echo 'Error: busy'; exit 0", "echo 'Error: Could not connect to nvued.'; exit 1"] {
+        let (controller, dpu, mut agent) = running().await;
+        dpu.write("on-confirm-yes", "echo 'Error: busy'; exit 0");
+        dpu.write("on-confirm-no", no);
+        controller.says(second());
+        for _ in 0..2 {
+            agent.pass().await;
+            assert_eq!(version(&controller), None, "{no}: {}", error(&controller));
+            assert!(dpu.read("trial").is_some());
+            pause().await;
+        }
+        // Nor by the next agent.
+        agent = dpu.agent();
+        agent.pass().await;
+        assert_eq!(version(&controller), None, "{no}: {}", error(&controller));
+        dpu.remove("on-confirm-yes");
+        dpu.remove("on-confirm-no");
+        assert_v2_follows(&controller, &dpu, &mut agent, no).await;
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_trial_whose_time_is_long_over_holds_nothing_up() {
+    let (controller, dpu, mut agent) = running().await;
+    dpu.write("on-confirm-yes", "echo 'Error: busy'; exit 0");
+    dpu.write("on-confirm-no", "echo 'Error: in words that nobody knows'; exit 1");
+    controller.says(second());
+    agent.pass().await;
+    assert_eq!(version(&controller), None, "{}", error(&controller));
+    dpu.remove("on-confirm-yes");
+    // NVUE went back by itself.
+    std::fs::rename(dpu.path().join("former"), dpu.path().join("applied")).unwrap();
+    dpu.remove("trial");
+    let note = std::fs::File::options().write(true).open(dpu.path().join("state/applied/on-trial")).unwrap();
+    note.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
+    assert_v2_follows(&controller, &dpu, &mut agent, "over").await;
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn nothing_is_compared_while_nvue_is_still_at_work() {
+    let (controller, dpu, mut agent) = running().await;
+    dpu.write("on-apply", "sleep 60");
+    dpu.write("on-revision", "echo '{\"1\": {\"state\": \"applied\"}, \"2\": {\"state\": \"apply\"}}'; exit");
+    controller.says(second());
+    agent.pass().await;
+    controller.says(admin(1, 11));
+    pause().await;
+    agent.pass().await;
+    assert_eq!(version(&controller), None, "V2 may yet come: {}", error(&controller));
+    // It came.
+    dpu.write("on-revision", "echo '{\"1\": {\"state\": \"applied\"}, \"2\": {\"state\": \"confirm\"}}'; exit");
+    dpu.remove("on-apply");
+    std::fs::copy(dpu.path().join("applied"), dpu.path().join("former")).unwrap();
+    dpu.write("applied", "- set: {}\n");
+    dpu.write("trial", "");
+    pause().await;
+    agent.pass().await;
+    assert_eq!(version(&controller).as_deref(), Some("V1-T1"), "{}", error(&controller));
+    assert_told_is_true(&controller, &dpu, "late");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn revisions_say_whether_there_is_a_trial_where_words_are_not_known() {
+    let (controller, dpu, mut agent) = running().await;
+    dpu.write("on-confirm-yes", "rm trial; mv former applied; echo 'Error: busy'; exit 1");
+    dpu.write("on-confirm-no", "[ -f trial ] || { echo 'Error: in words that nobody knows'; exit 1; }");
+    let state = "[ -f trial ] && state=confirm || state=confirm_fail";
+    dpu.write("on-revision", &format!("{state}; echo \"{{\\\"2\\\": {{\\\"state\\\": \\\"$state\\\"}}}}\"; exit"));
+    controller.says(second());
+    agent.pass().await;
+    assert_eq!(version(&controller).as_deref(), Some("V1-T1"), "{}", error(&controller));
+    assert_told_is_true(&controller, &dpu, "unknown words");
+    dpu.remove("on-confirm-yes");
+    assert_v2_follows(&controller, &dpu, &mut agent, "unknown words").await;
+}
+
+/// A DPU that runs V1, and whose agent was killed while V2 was on trial and the DHCP server had it already.
+async fn killed_on_trial() -> (Controller, Dpu) {
+    let (controller, dpu, mut agent) = running().await;
+    controller.says(second());
+    dpu.write("on-vtysh", "[ -f trial ] && sleep 60");
+    assert!(tokio::time::timeout(Duration::from_millis(600), agent.pass()).await.is_err());
+    drop(agent);
+    dpu.remove("on-vtysh");
+    assert!(dpu.read("served").unwrap().contains("198.51.100.50"));
+    (controller, dpu)
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn nvue_and_dhcp_go_back_together_after_the_agent_was_killed() {
+    for (case, step, script) in [
+        ("refused by NVUE", "on-apply", "grep -q 192.0.2.12 pending && { echo 'Invalid config [rev_id: 8]'; exit 1; }"),
+        ("not taken by NVUE", "on-replace", "grep -q 192.0.2.12 \"$3\" && { echo 'Error: no' >&2; exit 1; }"),
+        ("refused by DHCP", "on-dhcp-check", "echo 'syntax error in line 3' >&2; exit 1"),
+    ] {
+        for went_back in [true, false] {
+            let (controller, dpu) = killed_on_trial().await;
+            if went_back {
+                std::fs::rename(dpu.path().join("former"), dpu.path().join("applied")).unwrap();
+                dpu.remove("trial");
+            }
+            dpu.write(step, script);
+            let mut agent = dpu.agent();
+            for _ in 0..2 {
+                agent.pass().await;
+                assert!(error(&controller).contains("the former configuration"), "{case}: {}", error(&controller));
+                assert_eq!(version(&controller).as_deref(), Some("V1-T1"), "{case}: {}", error(&controller));
+                assert_told_is_true(&controller, &dpu, case);
+                pause().await;
+            }
+            dpu.remove(step);
+            assert_v2_follows(&controller, &dpu, &mut agent, case).await;
+            assert_eq!(dpu.read("state/applied/dhcp-before.json"), None, "{case}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn after_a_kill_dhcp_waits_again_for_an_nvue_of_which_nothing_is_known() {
+    let (controller, dpu) = killed_on_trial().await;
+    dpu.write("on-apply", "echo 'Unrecoverable internal error'; exit 1");
+    let mut agent = dpu.agent();
+    agent.pass().await;
+    assert_eq!(version(&controller), None, "{}", error(&controller));
+    assert_v1_runs(&dpu, "in doubt");
+    dpu.remove("on-apply");
+    assert_v2_follows(&controller, &dpu, &mut agent, "in doubt").await;
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_restarted_agent_finds_out_that_the_former_configuration_runs() {
+    let (controller, dpu, _) = running().await;
+    dpu.write("on-apply", "echo 'Invalid config [rev_id: 8]'; exit 1");
+    controller.says(second());
+    dpu.agent().pass().await;
+    assert_eq!(version(&controller).as_deref(), Some("V1-T1"), "{}", error(&controller));
+    assert_v1_runs(&dpu, "restarted");
+    // What cannot be found out is not told.
+    dpu.write("on-diff", "echo 'Error: Could not connect to nvued.'; exit 1");
+    dpu.agent().pass().await;
+    assert_eq!(version(&controller), None, "{}", error(&controller));
+    assert!(!error(&controller).contains("former configuration stays"), "{}", error(&controller));
+    dpu.remove("on-diff");
+    dpu.write("kea.conf", "{}");
+    dpu.agent().pass().await;
+    assert_eq!(version(&controller), None, "{}", error(&controller));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn where_there_is_no_former_configuration_none_is_said_to_stay() {
+    for nv in [None, Some("/nonexistent/nv")] {
+        let (controller, uri) = Controller::start().await;
+        controller.says(admin(1, 11));
+        let dpu = Dpu::new(&uri);
+        dpu.write("on-apply", "echo 'Invalid config [rev_id: 1]'; exit 1");
+        let mut agent = dpu.agent_with(|settings| {
+            if let Some(nv) = nv {
+                settings.hbn.nv = vec![nv.into()];
+            }
+        });
+        agent.pass().await;
+        assert!(error(&controller).ends_with("there is no former configuration"), "{}", error(&controller));
+        assert_eq!(version(&controller), None);
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn the_command_after_a_change_runs_once_for_each_change() {
+    let (controller, dpu, _) = running().await;
+    let mut agent = counting(&dpu);
+    agent.pass().await;
+    assert_eq!(count(&dpu), 0, "nothing was applied");
+    // Refused.
+    controller.says(second());
+    dpu.write("on-apply", "echo 'Invalid config [rev_id: 8]'; exit 1");
+    agent.pass().await;
+    assert_eq!(count(&dpu), 0);
+    dpu.remove("on-apply");
+    // Applied.
+    assert_v2_follows(&controller, &dpu, &mut agent, "applied").await;
+    agent.pass().await;
+    assert_eq!(count(&dpu), 1);
+    // Applied by an apply that did not say so.
+    dpu.write("on-apply", "put; sleep 60");
+    controller.says(admin(1, 11));
+    agent.pass().await;
+    assert_eq!(count(&dpu), 1);
+    dpu.remove("on-apply");
+    pause().await;
+    agent.pass().await;
+    assert_eq!((version(&controller).as_deref(), count(&dpu)), (Some("V1-T1"), 2), "{}", error(&controller));
+    // Taken back.
+    dpu.write("on-vtysh", "[ -f trial ] && { sed s/Established/Idle/g bgp.json; exit; }");
+    controller.says(second());
+    agent.pass().await;
+    assert_eq!((version(&controller).as_deref(), count(&dpu)), (Some("V1-T1"), 3), "{}", error(&controller));
+    dpu.remove("on-vtysh");
+    pause().await;
+    agent.pass().await;
+    assert_eq!((version(&controller).as_deref(), count(&dpu)), (Some("V2-T2"), 4), "{}", error(&controller));
+    // Isolated.
+    controller.fails(tonic::Code::NotFound);
+    agent.pass().await;
+    agent.pass().await;
+    assert_eq!(count(&dpu), 5);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn the_command_after_a_change_runs_even_if_the_agent_was_killed_before_it() {
+    let (controller, dpu, _) = running().await;
+    let script = format!("echo once >> {}/after", dpu.path().display());
+    let at_once = || {
+        dpu.agent_with(|settings| {
+            settings.hbn.after_apply = vec!["sh".into(), "-c".into(), script.clone()];
+            settings.hbn.confirm = Duration::ZERO;
+        })
+    };
+    let mut agent = at_once();
+    agent.pass().await;
+    controller.says(second());
+    dpu.write("on-dhcp-reload", "sleep 60");
+    assert!(tokio::time::timeout(Duration::from_millis(400), agent.pass()).await.is_err());
+    drop(agent);
+    dpu.remove("on-dhcp-reload");
+    assert_eq!(count(&dpu), 0);
+    assert!(dpu.read("applied").unwrap().contains("192.0.2.12"));
+    let mut agent = at_once();
+    agent.pass().await;
+    agent.pass().await;
+    assert_told_is_true(&controller, &dpu, "killed");
+    assert_eq!((version(&controller).as_deref(), count(&dpu)), (Some("V2-T2"), 1));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn what_nvue_runs_already_goes_back_with_a_dhcp_server_that_does_not_follow() {
+    let (controller, dpu, _) = running().await;
+    // The agent is killed after NVUE took V2 for good, and before the DHCP server did.
+    let at_once = || dpu.agent_with(|settings| settings.hbn.confirm = Duration::ZERO);
+    let mut agent = at_once();
+    agent.pass().await;
+    controller.says(second());
+    dpu.write("on-apply", "put; sleep 60");
+    assert!(tokio::time::timeout(Duration::from_millis(400), agent.pass()).await.is_err());
+    drop(agent);
+    dpu.remove("on-apply");
+    dpu.write("on-dhcp-reload", "grep -q 198.51.100.50 kea.conf && { echo 'no such interface' >&2; exit 1; }");
+    let mut agent = at_once();
+    agent.pass().await;
+    assert_eq!(version(&controller).as_deref(), Some("V1-T1"), "{}", error(&controller));
+    assert_told_is_true(&controller, &dpu, "DHCP does not follow");
+    dpu.remove("on-dhcp-reload");
+    assert_v2_follows(&controller, &dpu, &mut agent, "DHCP does not follow").await;
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_dhcp_server_that_cannot_listen_anew_is_not_said_to_run() {
+    let (controller, dpu, _) = running().await;
+    dpu.write("state/applied/boot", "another one");
+    dpu.write("on-dhcp-reload", "echo 'no such interface' >&2; exit 1");
+    let mut agent = dpu.agent();
+    for _ in 0..2 {
+        agent.pass().await;
+        assert!(error(&controller).contains("no such interface"), "{}", error(&controller));
+        assert_eq!(version(&controller), None);
+        pause().await;
+    }
+    dpu.remove("on-dhcp-reload");
+    agent.pass().await;
+    assert_eq!(version(&controller).as_deref(), Some("V1-T1"), "{}", error(&controller));
+    assert_told_is_true(&controller, &dpu, "listens");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_host_is_cut_off_even_while_a_change_is_in_doubt() {
+    let (controller, dpu, mut agent) = running().await;
+    dpu.write("on-confirm-yes", "echo 'Error: busy'; exit 0");
+    dpu.write("on-confirm-no", "echo 'Error: busy'; exit 0");
+    controller.says(second());
+    agent.pass().await;
+    assert!(dpu.read("trial").is_some() && dpu.read("applied").unwrap().contains("198.51.100"));
+    controller.fails(tonic::Code::NotFound);
+    pause().await;
+    agent.pass().await;
+    assert!(!dpu.read("applied").unwrap().contains("198.51.100"), "at once");
+    assert_eq!(dpu.read("served"), None);
+    let runs = || agent::StatusFile::read(&dpu.path().join("state")).unwrap().runs.kind;
+    assert_eq!(runs(), "unknown", "NVUE may yet go back");
+    dpu.remove("on-confirm-yes");
+    dpu.remove("on-confirm-no");
+    pause().await;
+    agent.pass().await;
+    assert_eq!(runs(), "isolated");
+    assert!(!dpu.read("applied").unwrap().contains("198.51.100"));
+    assert_eq!(dpu.read("trial"), None);
+}
