@@ -32,7 +32,7 @@ pub struct Fault {
 }
 
 /// How many faults are worth reading in one message.
-const SHOWN: usize = 10;
+pub(crate) const SHOWN: usize = 10;
 
 impl fmt::Display for LintError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,8 @@
-use std::{collections::BTreeSet, fmt, net::IpAddr};
+use std::{
+    collections::BTreeSet,
+    fmt::{self, Write as _},
+    net::IpAddr,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +11,6 @@ use super::{
     config::{Network, Port, Virtualization},
     dhcp, nvue,
 };
-use crate::lint::LintError;
 
 /// All that is written to a DPU for one configuration, and what to expect once it runs.
 #[derive(Clone, PartialEq, Eq)]
@@ -124,12 +127,12 @@ pub enum RenderError {
         last: u32,
     },
     /// The configuration has faults that NVUE would refuse, or would take and not do.
-    #[error("what {template} renders to has faults: {error}")]
+    #[error("{}", listed(faults, *more))]
     Lint {
-        /// The template that is at the root of it.
-        template: String,
-        /// The faults.
-        error: LintError,
+        /// The first faults, at least one, each with the statement that it comes from.
+        faults: Vec<TemplateError>,
+        /// How many there are beside these.
+        more: usize,
     },
     /// The text of a configuration does not say what was meant.
     #[error("what {template} renders to reads back as another configuration")]
@@ -142,16 +145,35 @@ pub enum RenderError {
     Dhcp(String),
 }
 
+fn listed(faults: &[TemplateError], more: usize) -> String {
+    let mut all = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    if more > 0 {
+        // Writing to a string cannot fail.
+        let _ = write!(all, "; and {more} more");
+    }
+    all
+}
+
 impl RenderError {
     /// What can be told of a fault that is there with one password and not with another.
     fn of_password(self) -> Self {
-        let (file, line) = match self {
-            Self::Template(TemplateError { file, line, .. }) => (file, line),
-            Self::Lint { template, .. } | Self::ReadsOtherwise { template } => (template, 0),
-            other @ (Self::OldHbn { .. } | Self::TooManyRules { .. } | Self::Dhcp(_)) => return other,
+        let untold = |error: &mut TemplateError| {
+            error.fault = "this bgp_leaf_session_password does not fit where the template puts it".into();
         };
-        let fault = "this bgp_leaf_session_password does not fit where the template puts it".into();
-        TemplateError { file, line, fault }.into()
+        match self {
+            Self::Template(mut error) => {
+                untold(&mut error);
+                Self::Template(error)
+            }
+            Self::Lint { mut faults, more } => {
+                faults.iter_mut().for_each(untold);
+                Self::Lint { faults, more }
+            }
+            // These hold nothing of a template's text.
+            other @ (Self::OldHbn { .. } | Self::TooManyRules { .. } | Self::ReadsOtherwise { .. } | Self::Dhcp(_)) => {
+                other
+            }
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod config;
 mod dhcp;
 mod environment;
 mod files;
+mod marks;
 mod nvue;
 mod statements;
 mod templates;

@@ -12,6 +12,7 @@
 //! Words are separated by blanks. A part in double quotes (with JSON's escapes) may hold anything, and joins with what
 //! stands directly before and behind it: `vlan"1 6"` is one word. What templates fill in is quoted where it must be.
 
+use super::marks::{Place, unmark};
 use crate::lint::{Clash, Node};
 
 /// A line that is no statement, or contradicts an earlier one.
@@ -19,26 +20,9 @@ use crate::lint::{Clash, Node};
 #[error("`{text}`: {fault}")]
 pub(crate) struct StatementError {
     /// Template and line that the statement comes from, if it is marked.
-    pub(crate) place: Option<(String, usize)>,
+    pub(crate) place: Option<Place>,
     pub(crate) text: String,
     pub(crate) fault: String,
-}
-
-/// What stands before the place of a statement in its comment.
-const MARK: &str = " #@";
-
-/// A comment that says where a statement comes from.
-pub(crate) fn mark(template: &str, line: usize) -> String {
-    format!("{MARK}{template}:{line}")
-}
-
-/// Splits a line into the statement and its place.
-fn unmark(line: &str) -> (&str, Option<(String, usize)>) {
-    let marked = line.rsplit_once(MARK).and_then(|(statement, place)| {
-        let (template, line) = place.rsplit_once(':')?;
-        Some((statement, Some((template.to_owned(), line.parse().ok()?))))
-    });
-    marked.unwrap_or((line, None))
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -52,28 +36,54 @@ enum Token {
 /// Reads statements into a tree.
 pub(crate) fn read(text: &str) -> Result<Node, StatementError> {
     let mut root = Node::default();
+    each(text, |path, value, line, place| {
+        root.set(path.iter().map(String::as_str), value).map_err(|clash| {
+            let fault = match clash {
+                Clash::Value(_) if line.contains("password") => "an earlier line says another value here".into(),
+                clash => clash.to_string(),
+            };
+            StatementError { place, text: shown(line), fault }
+        })
+    })?;
+    Ok(root)
+}
+
+/// Where the first statement at or below a path comes from; names of the path are separated by `/`, as the lint does.
+pub(crate) fn place(text: &str, path: &str) -> Option<Place> {
+    let mut found = None;
+    // Text that has been read has no more faults.
+    let _ = each(text, |names, _, _, place| {
+        if found.is_none() {
+            let joined: String = names.iter().flat_map(|name| ["/", name]).collect();
+            let below = joined.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+            found = place.filter(|_| below);
+        }
+        Ok(())
+    });
+    found
+}
+
+/// Hands each statement over: its whole path, its value, its line and where that comes from.
+fn each(
+    text: &str,
+    mut take: impl FnMut(&[String], Option<&str>, &str, Option<Place>) -> Result<(), StatementError>,
+) -> Result<(), StatementError> {
     let mut base: Vec<String> = Vec::new();
-    for line in text.lines() {
-        let fault = |fault: String| {
-            let (statement, place) = unmark(line);
-            StatementError { place, text: shown(statement), fault }
-        };
-        let tokens = tokens(line).map_err(|what| fault(what.into()))?;
-        let Some(statement) = statement(tokens).map_err(|what| fault(what.into()))? else { continue };
-        match statement {
-            Statement::Base(path) => base = path,
-            Statement::Set(path, value) => {
-                let path = base.iter().chain(&path).map(String::as_str);
-                root.set(path, value.as_deref()).map_err(|clash| match clash {
-                    Clash::Value(_) if line.contains("password") => {
-                        fault("an earlier line says another value here".into())
-                    }
-                    clash => fault(clash.to_string()),
-                })?;
+    for marked in text.lines() {
+        let (line, place) = unmark(marked);
+        let read = tokens(&line).and_then(statement);
+        match read.map_err(|fault| StatementError { place: place.clone(), text: shown(&line), fault: fault.into() })? {
+            None => {}
+            Some(Statement::Base(path)) => base = path,
+            Some(Statement::Set(path, value)) => {
+                let depth = base.len();
+                base.extend(path);
+                take(&base, value.as_deref(), &line, place)?;
+                base.truncate(depth);
             }
         }
     }
-    Ok(root)
+    Ok(())
 }
 
 enum Statement {
@@ -187,6 +197,7 @@ fn shown(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::render::marks::mark;
 
     fn yaml(text: &str) -> String {
         let mut yaml = String::new();
@@ -223,9 +234,15 @@ mod tests {
             assert_eq!(read(text).unwrap_err().to_string(), fault);
         }
         let error = read(&format!("a = 1\na = 2{}", mark("nvue/x.nv.j2", 7))).unwrap_err();
-        assert_eq!((error.text.as_str(), error.place), ("a = 2", Some(("nvue/x.nv.j2".into(), 7))));
-        let error = read("a = \" #@x:1\" b").unwrap_err();
-        assert_eq!(error.place, None);
+        let place = Place { template: "nvue/x.nv.j2".into(), line: 7 };
+        assert_eq!((error.text.as_str(), error.place), ("a = 2", Some(place)));
+    }
+
+    #[test]
+    fn a_path_is_found_in_its_template() {
+        let text = format!("[a b]{}\nc = 1{}\n[]\na bc = 2{}\n", mark("x", 1), mark("x", 2), mark("y", 3));
+        let line = |path: &str| place(&text, path).map(|place| place.line);
+        assert_eq!((line("/a/b/c"), line("/a/b"), line("/a/bc"), line("/b")), (Some(2), Some(2), Some(3), None));
     }
 
     #[test]

@@ -9,7 +9,10 @@ use minijinja::{
 };
 use serde::Serialize;
 
-use super::statements;
+use super::{
+    marks::{self, Place},
+    statements,
+};
 use crate::lint::yaml_value;
 
 /// Every template by the name it has below a template directory.
@@ -101,51 +104,53 @@ impl Templates {
         engine.set_formatter(write_value);
         engine.add_filter("quoted", |text: String| Value::from_safe_string(serde_json::Value::from(text).to_string()));
         for (name, text) in templates {
-            let text = if Dialect::of(name) == Dialect::Statements { marked(name, &text) } else { text };
+            let text = if Dialect::of(name) == Dialect::Words { text } else { marks::marked(name, &text) };
             engine.add_template_owned(name, text).map_err(|error| template_error(name, &error))?;
         }
         Ok(Self { engine })
     }
 
-    /// The text of one template.
+    /// The text of a template for JSON, which must be plain JSON: some readers take comments, others do not.
+    pub(super) fn json(&self, name: &str, context: impl Serialize) -> Result<String, TemplateError> {
+        self.checked(name, context, |text| {
+            let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err()?;
+            let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+            Some((lines.map(str::len).sum::<usize>() + error.column(), format!("does not render to JSON: {error}")))
+        })
+    }
+
+    /// The text of a template for YAML, which must load.
+    pub(super) fn yaml(&self, name: &str, context: impl Serialize) -> Result<String, TemplateError> {
+        self.checked(name, context, |text| {
+            let error = serde_yaml::from_str::<serde_yaml::Value>(text).err()?;
+            let at = error.location().map_or(0, |place| place.index() + 1);
+            Some((at, format!("does not render to YAML: {error}")))
+        })
+    }
+
+    /// Renders, checks the text and says where in a template a fault comes from; `fault` says up to where the text is read.
+    fn checked(
+        &self,
+        name: &str,
+        context: impl Serialize,
+        fault: impl Fn(&str) -> Option<(usize, String)>,
+    ) -> Result<String, TemplateError> {
+        let (text, places) = marks::unmarked(&self.render(name, context)?);
+        let Some((at, fault)) = fault(&text) else { return Ok(text) };
+        // The reader's place is in a text that nobody sees.
+        let fault = fault.rsplit_once(" at line ").map_or(fault.as_str(), |(fault, _)| fault).to_owned();
+        let behind = places.iter().find(|(mark, _)| *mark >= at).or(places.last());
+        let place = behind.map_or(Place { template: name.into(), line: 0 }, |(_, place)| place.clone());
+        Err(TemplateError { file: place.template, line: place.line, fault })
+    }
+
+    /// The text of one template, with marks where its dialect has them.
     pub(super) fn render(&self, name: &str, context: impl Serialize) -> Result<String, TemplateError> {
         self.engine
             .get_template(name)
             .and_then(|template| template.render(Value::from(Serde(context))))
             .map_err(|error| template_error(name, &error))
     }
-}
-
-/// Puts the place of each statement behind it, so that a fault in a rendered line can be found in its template.
-fn marked(name: &str, text: &str) -> String {
-    let mut marked = String::with_capacity(text.len() * 2);
-    let mut open: Option<&str> = None;
-    for (index, line) in text.split_inclusive('\n').enumerate() {
-        let content = line.trim_end();
-        let mut rest = content;
-        // Tags may go over several lines; a mark inside one would be part of it.
-        while let Some((at, tag)) = match open {
-            Some(end) => rest.find(end).map(|at| (at, None)),
-            None => rest.find(['{']).map(|at| (at, tag_end(&rest[at..]))),
-        } {
-            rest = &rest[at + rest[at..].chars().next().map_or(1, char::len_utf8)..];
-            open = if open.is_some() { None } else { tag };
-        }
-        marked.push_str(content);
-        if open.is_none() && !content.is_empty() && !content.ends_with("%}") && !content.ends_with("#}") {
-            marked.push_str(&statements::mark(name, index + 1));
-        }
-        marked.push_str(&line[content.len()..]);
-    }
-    marked
-}
-
-/// What ends the tag that a text starts with.
-fn tag_end(text: &str) -> Option<&'static str> {
-    [("{{", "}}"), ("{%", "%}"), ("{#", "#}")]
-        .into_iter()
-        .find(|(start, _)| text.starts_with(start))
-        .map(|(_, end)| end)
 }
 
 /// Reads every file below `dir` by its name relative to `root`.

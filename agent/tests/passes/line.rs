@@ -223,7 +223,7 @@ async fn templates_at_fault_keep_what_runs_and_never_keep_a_host_from_being_cut_
         ("one that does not parse", "nvue/base.nv.j2", "{% if %}", ", line 1"),
         ("one of the DHCP server", "dhcp/kea-dhcp4.json.j2", "{{ networkz }}", ", line 1"),
         ("a name that is not there", own, "evpn enable = {{ evpm }}\n", ", line 1"),
-        ("a key that NVUE does not know", own, "evpn enabled = on\n", " renders to has faults"),
+        ("a key that NVUE does not know", own, "evpn enabled = on\n", ", line 1: /evpn/enabled"),
     ] {
         let fault = format!("{file}{line}");
         let (controller, uri) = Controller::start().await;

@@ -174,13 +174,31 @@ fn templates_of_a_directory_are_used_and_their_faults_are_located() {
             "nvue/base.nv.j2",
             "evpn enable = on",
             "evpn enabled = on",
-            "what nvue/etv.nv.j2 renders to has faults: /evpn/enabled: no release of NVUE knows this key",
+            "template nvue/base.nv.j2, line 2: /evpn/enabled: no release of NVUE knows this key",
         ),
         (
             "dhcp/kea-dhcp4.json.j2",
             "\"authoritative\": true,",
             "\"authoritative\": true",
-            "template dhcp/kea-dhcp4.json.j2: does not render to JSON: expected `,` or `}` at line 13 column 5",
+            "template dhcp/kea-dhcp4.json.j2, line 29: does not render to JSON: expected `,` or `}`\n",
+        ),
+        (
+            "nvue/macros.nv.j2",
+            "timers hold = 9",
+            "timers hold = nine",
+            "template nvue/macros.nv.j2, line 44: /vrf/default/router/bgp/peer-group/tenant/timers/hold: `nine` is not of type",
+        ),
+        (
+            "nvue/base.nv.j2",
+            "peer-group = underlay",
+            "peer-group = overlay",
+            "line 58: /vrf/default/router/bgp/neighbor/p0_if/peer-group: no peer group `overlay` is defined; template nvue/base",
+        ),
+        (
+            "dhcp/kea-dhcp4.json.j2",
+            "\"authoritative\": true,\n",
+            "\"authoritative\": true,\n{%- if networks %}\n, \"x\": nil\n{%- endif %}\n",
+            "template dhcp/kea-dhcp4.json.j2, line 30: does not render to JSON: key must be a string\n",
         ),
     ] {
         let dir = changed(name, from, to);

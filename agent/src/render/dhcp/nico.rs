@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::networks;
 use crate::render::{
-    ConfigFile, DhcpFiles, Environment, NetworkConfig, RenderError, TemplateError, Templates,
+    ConfigFile, DhcpFiles, Environment, NetworkConfig, RenderError, Templates,
     config::{Port, Prefix},
 };
 
@@ -59,9 +59,9 @@ pub(super) fn render(
         rebind_secs: settings.rebind.as_secs(),
     };
     Ok(DhcpFiles {
-        config: yaml(templates, "dhcp/nico/dhcp.yaml.j2", &facts)?,
+        config: templates.yaml("dhcp/nico/dhcp.yaml.j2", &facts)?,
         beside: vec![
-            ConfigFile { name: "host.yaml", text: yaml(templates, "dhcp/nico/host.yaml.j2", &facts)? },
+            ConfigFile { name: "host.yaml", text: templates.yaml("dhcp/nico/host.yaml.j2", &facts)? },
             ConfigFile {
                 name: SUPERVISOR,
                 text: templates.render("dhcp/nico/default-forge-dhcp-server.conf.j2", &facts)?,
@@ -108,15 +108,4 @@ fn hosts<'a>(
         });
     }
     Ok(hosts)
-}
-
-/// A YAML file that loads.
-fn yaml(templates: &Templates, name: &str, facts: &Facts<'_>) -> Result<String, TemplateError> {
-    let text = templates.render(name, facts)?;
-    match serde_yaml::from_str::<serde_yaml::Value>(&text) {
-        Ok(_) => Ok(text),
-        Err(error) => {
-            Err(TemplateError { file: name.into(), line: 0, fault: format!("does not render to YAML: {error}") })
-        }
-    }
 }

@@ -12,9 +12,10 @@ use serde::Serialize;
 use super::{
     Environment, NetworkConfig, RenderError, TemplateError, Templates, Underlay,
     config::{Function, Port, Prefix, Virtualization},
+    marks::Place,
     statements,
 };
-use crate::lint::{self, Node};
+use crate::lint::{self, Fault, Node};
 
 pub(super) use isolated::isolated;
 
@@ -41,15 +42,26 @@ fn text(templates: &Templates, template: &str, context: impl Serialize) -> Resul
     let statements = templates.render(template, context)?;
     let root = statements::read(&statements).map_err(|error| {
         let fault = error.to_string();
-        let (file, line) = error.place.unwrap_or((template.into(), 0));
-        TemplateError { file, line, fault }
+        located(template, error.place, fault)
     })?;
     let text = document(&root);
     match lint::read(&text) {
         Ok(read) if read == root => Ok(text),
         Ok(_) => Err(RenderError::ReadsOtherwise { template: template.into() }),
-        Err(error) => Err(RenderError::Lint { template: template.into(), error }),
+        Err(error) => {
+            let shown = error.faults.iter().take(lint::SHOWN);
+            let fault =
+                |fault: &Fault| located(template, statements::place(&statements, &fault.path), fault.to_string());
+            let more = error.faults.len().saturating_sub(lint::SHOWN);
+            Err(RenderError::Lint { faults: shown.map(fault).collect(), more })
+        }
     }
+}
+
+/// A fault where it comes from, or else in the template that is at the root of it.
+fn located(root: &str, place: Option<Place>, fault: String) -> TemplateError {
+    let (file, line) = place.map_or((root.into(), 0), |place| (place.template, place.line));
+    TemplateError { file, line, fault }
 }
 
 /// The file that `nv config replace` reads: a header, and all settings.
