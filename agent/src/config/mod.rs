@@ -118,8 +118,10 @@ impl Settings {
         if self.dhcp.server == DhcpServer::Dhcpd && !self.dhcp.reload.is_empty() && self.dhcp.stop.is_empty() {
             return fault("`dhcp.stop` must say how dhcpd is stopped, beside `dhcp.reload`");
         }
-        if self.dhcp.server == DhcpServer::Dhcpd && self.dhcp.requests_file.is_some() {
-            return fault("`dhcp.requests_file`: dhcpd writes nothing down of hosts whose address is fixed");
+        if matches!(self.dhcp.server, DhcpServer::Dhcpd | DhcpServer::None) && self.dhcp.requests_file.is_some() {
+            return fault(
+                "`dhcp.requests_file` is for the servers kea and nico: dhcpd writes nothing down of fixed addresses",
+            );
         }
         if self.names_container() && self.health.crictl.is_empty() {
             return fault("`health.crictl` must say how containers are listed, for commands with `{container}`");
