@@ -1,14 +1,14 @@
 use std::borrow::Cow;
 
 use super::{
-    bgp::{BgpPeer, BgpSummary, BgpTable, DEFAULT_VRF, FailedSession, PeerState, vrf_named},
+    bgp::{BgpSummary, BgpTable, DEFAULT_VRF, FailedSession, vrf_named},
     fault::{ParseFault, excerpt},
 };
 
 mod fields;
 mod levels;
 
-use fields::{AsNumber, Peers, RawPeer, Text};
+use fields::{AsNumber, Text, owned};
 use levels::{Found, Output};
 
 const OUTPUT: &str = "show bgp summary json";
@@ -50,58 +50,27 @@ fn take_in<'t>(found: Found<'t>, summary: &mut BgpSummary) -> Result<(), Misfit<
     let Found { vrf, family, table } = found;
     let vrf = table.vrf_name.or(vrf);
     let vrf = vrf.as_ref().map_or(DEFAULT_VRF, |Text(name)| vrf_named(name)).to_owned();
-    let Peers(raw_peers) = table.peers.unwrap_or(Peers(Vec::new()));
-    let mut peers = Vec::with_capacity(raw_peers.len());
-    for (key, mut raw) in raw_peers {
-        let place = key.place();
-        // A session over an unnumbered interface may be listed by the peer's link-local address.
-        let Text(name) = match raw.scope_if_name.take() {
-            Some(interface) if key.0.starts_with("fe80:") => interface,
-            _ => key,
-        };
-        match (raw.state.take(), raw.last_reset_due_to.take()) {
-            (Some(Text(state)), _) => peers.push(peer(name.into_owned(), &state, raw)),
-            (None, Some(Text(reason))) => summary.failed.push(FailedSession {
-                vrf: vrf.clone(),
-                family: family.clone(),
-                name: name.into_owned(),
-                established_count: raw.connections_established.unwrap_or_default(),
-                dropped_count: raw.connections_dropped.unwrap_or_default(),
-                reset: owned(raw.peer_uptime).unwrap_or_default(),
-                reason: reason.into_owned(),
-            }),
-            (None, None) => return Err((place, format!("a state of the BGP peer {name}").into())),
-        }
+    let peers = table.peers.unwrap_or_default();
+    if let Some(name) = peers.stateless {
+        return Err((name.place(), format!("a state of the BGP peer {}", name.0).into()));
     }
+    let failed = peers.failed.into_iter().map(|(Text(name), raw)| FailedSession {
+        vrf: vrf.clone(),
+        family: family.clone(),
+        name: name.into_owned(),
+        established_count: raw.connections_established.unwrap_or_default(),
+        dropped_count: raw.connections_dropped.unwrap_or_default(),
+        reset: owned(raw.peer_uptime).unwrap_or_default(),
+        reason: owned(raw.last_reset_due_to).unwrap_or_default(),
+    });
+    summary.failed.extend(failed);
     summary.tables.push(BgpTable {
         vrf,
         family,
         local_as: table.local_as.and_then(|AsNumber(number)| number),
-        peers,
+        peers: peers.listed,
         failed_peers: table.failed_peers,
         dynamic_peers: table.dynamic_peers,
     });
     Ok(())
-}
-
-fn owned(text: Option<Text<'_>>) -> Option<String> {
-    text.map(|Text(text)| text.into_owned())
-}
-
-fn peer(name: String, state: &str, raw: RawPeer<'_>) -> BgpPeer {
-    let uptime = owned(raw.peer_uptime).unwrap_or_default();
-    BgpPeer {
-        name,
-        hostname: owned(raw.hostname),
-        dynamic: raw.dynamic_peer,
-        remote_as: raw.remote_as.and_then(|AsNumber(number)| number),
-        local_as: raw.local_as.and_then(|AsNumber(number)| number),
-        // Only the bare word counts: a reason behind it is a fault of its own.
-        state: if state == "Established" { PeerState::Established } else { PeerState::Down(state.to_owned()) },
-        received: raw.pfx_rcd.or(raw.prefix_received_count),
-        sent: raw.pfx_snt,
-        uptime_secs: raw.peer_uptime_msec.filter(|_| uptime != "never").map(|msec| msec / 1000),
-        uptime,
-        description: owned(raw.desc),
-    }
 }

@@ -51,30 +51,29 @@ pub fn bgp_text(text: &str) -> Result<BgpSummary, ParseFault> {
 
 /// What is known about the next table from the lines before it.
 #[derive(Default)]
-struct Place {
+struct Place<'t> {
     /// VRF that an instance line names, for all tables up to the next such line.
-    instance: Option<String>,
+    instance: Option<&'t str>,
     /// VRF that the title or the router line names, and its number.
-    vrf: Option<String>,
-    vrf_id: Option<String>,
+    vrf: Option<&'t str>,
+    vrf_id: Option<&'t str>,
     family: Option<Family>,
     local_as: Option<u32>,
-    /// Families whose table of the default VRF is over.
+    /// Families whose table of the default VRF is over, where it is not named.
     default_over: Vec<Family>,
 }
 
-impl Place {
+impl<'t> Place<'t> {
     /// Takes in a title, an instance line or a router line; false for any other line.
-    fn read(&mut self, line: &str) -> bool {
+    fn read(&mut self, line: &'t str) -> bool {
         let line = line.trim();
         if let Ok((_, name)) = instance(line) {
-            *self = Self { instance: Some(name.to_owned()), ..Self::default() };
+            *self = Self { instance: Some(name), ..Self::default() };
         } else if let Ok((_, (family, vrf))) = title(line) {
-            (self.family, self.vrf) = (Some(family_of(family)), vrf.map(str::to_owned));
+            (self.family, self.vrf) = (Some(family_of(family)), vrf);
         } else if let Ok((_, (local_as, vrf, vrf_id))) = router(line) {
             self.local_as = as_number(local_as);
-            self.vrf = vrf.map(str::to_owned).or_else(|| self.vrf.take());
-            self.vrf_id = vrf_id.map(str::to_owned);
+            (self.vrf, self.vrf_id) = (vrf.or(self.vrf), vrf_id);
         } else {
             return false;
         }
@@ -88,14 +87,14 @@ impl Place {
     fn take(&mut self) -> (String, Family, Option<u32>) {
         let family = self.family.take().unwrap_or(Family::Ipv4Unicast);
         let (vrf, vrf_id) = (self.vrf.take(), self.vrf_id.take());
-        let vrf = match (vrf.as_ref().or(self.instance.as_ref()), vrf_id) {
+        let vrf = match (vrf.or(self.instance), vrf_id) {
             (Some(name), _) => vrf_named(name).to_owned(),
             (None, Some(id)) if id != "0" || self.default_over.contains(&family) => format!("vrf-id {id}"),
-            (None, _) => DEFAULT_VRF.to_owned(),
+            (None, _) => {
+                self.default_over.push(family.clone());
+                DEFAULT_VRF.to_owned()
+            }
         };
-        if vrf == DEFAULT_VRF {
-            self.default_over.push(family.clone());
-        }
         (vrf, family, self.local_as.take())
     }
 }
@@ -175,7 +174,7 @@ fn table<'t>(
     text: &'t str,
     lines: &mut std::str::Lines<'t>,
     layout: Layout,
-    place: &mut Place,
+    place: &mut Place<'t>,
     summary: &mut BgpSummary,
 ) -> Result<(), ParseFault> {
     let (vrf, family, local_as) = place.take();

@@ -7,7 +7,7 @@ use serde::{
     de::{MapAccess, Visitor},
 };
 
-use crate::parse::bgp::as_number;
+use crate::parse::bgp::{BgpPeer, PeerState, as_number};
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "the table of an address family")]
@@ -38,6 +38,10 @@ impl<'t> Text<'t> {
     }
 }
 
+pub(super) fn owned(text: Option<Text<'_>>) -> Option<String> {
+    text.map(|Text(text)| text.into_owned())
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "a BGP session")]
 pub(super) struct RawPeer<'t> {
@@ -66,8 +70,53 @@ pub(super) struct RawPeer<'t> {
     pub(super) connections_dropped: Option<u32>,
 }
 
-/// Peers by name, in the order printed.
-pub(super) struct Peers<'t>(pub(super) Vec<(Text<'t>, RawPeer<'t>)>);
+impl RawPeer<'_> {
+    fn into_peer(self, name: Text<'_>, state: &str) -> BgpPeer {
+        let uptime = owned(self.peer_uptime).unwrap_or_default();
+        BgpPeer {
+            name: name.0.into_owned(),
+            hostname: owned(self.hostname),
+            dynamic: self.dynamic_peer,
+            remote_as: self.remote_as.and_then(|AsNumber(number)| number),
+            local_as: self.local_as.and_then(|AsNumber(number)| number),
+            // Only the bare word counts: a reason behind it is a fault of its own.
+            state: if state == "Established" { PeerState::Established } else { PeerState::Down(state.to_owned()) },
+            received: self.pfx_rcd.or(self.prefix_received_count),
+            sent: self.pfx_snt,
+            uptime_secs: self.peer_uptime_msec.filter(|_| uptime != "never").map(|msec| msec / 1000),
+            uptime,
+            description: owned(self.desc),
+        }
+    }
+}
+
+/// Peers, in the order printed.
+#[derive(Default)]
+pub(super) struct Peers<'t> {
+    pub(super) listed: Vec<BgpPeer>,
+    /// Those of `summary failed`, which have a reason instead of a state.
+    pub(super) failed: Vec<(Text<'t>, RawPeer<'t>)>,
+    /// The first one with neither.
+    pub(super) stateless: Option<Text<'t>>,
+}
+
+impl<'t> Peers<'t> {
+    fn take_in(&mut self, key: Text<'t>, mut raw: RawPeer<'t>) {
+        if raw.state.is_none() && raw.last_reset_due_to.is_none() {
+            self.stateless.get_or_insert(key);
+            return;
+        }
+        // A session over an unnumbered interface may be listed by the peer's link-local address.
+        let name = match raw.scope_if_name.take() {
+            Some(interface) if key.0.starts_with("fe80:") => interface,
+            _ => key,
+        };
+        match raw.state.take() {
+            Some(Text(state)) => self.listed.push(raw.into_peer(name, &state)),
+            None => self.failed.push((name, raw)),
+        }
+    }
+}
 
 impl<'de: 't, 't> Deserialize<'de> for Peers<'t> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -80,11 +129,11 @@ impl<'de: 't, 't> Deserialize<'de> for Peers<'t> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut peers = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    peers.push(entry);
+                let mut peers = Peers::default();
+                while let Some((key, raw)) = map.next_entry()? {
+                    peers.take_in(key, raw);
                 }
-                Ok(Peers(peers))
+                Ok(peers)
             }
         }
         deserializer.deserialize_map(PeersVisitor)
