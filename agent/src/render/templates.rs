@@ -146,10 +146,43 @@ impl Templates {
 
     /// The text of one template, with marks where its dialect has them.
     pub(super) fn render(&self, name: &str, context: impl Serialize) -> Result<String, TemplateError> {
-        self.engine
-            .get_template(name)
-            .and_then(|template| template.render(Value::from(Serde(context))))
-            .map_err(|error| template_error(name, &error))
+        let mut text = Bounded::default();
+        let context = Value::from(Serde(context));
+        let rendered = self.engine.get_template(name).and_then(|template| {
+            template.render_captured_to(context, &mut text)?;
+            Ok(())
+        });
+        let whole = |fault| TemplateError { file: name.into(), line: 0, fault };
+        match rendered {
+            Ok(()) => String::from_utf8(text.bytes).map_err(|error| whole(error.to_string())),
+            Err(_) if text.full => Err(whole(format!("renders to more than {} MiB", MOST_BYTES >> 20))),
+            Err(error) => Err(template_error(name, &error)),
+        }
+    }
+}
+
+/// What one template may render to; the files of the largest configuration that is taken are half as long.
+const MOST_BYTES: usize = 64 << 20;
+
+/// A text that ends before it fills the DPU's memory.
+#[derive(Default)]
+struct Bounded {
+    bytes: Vec<u8>,
+    full: bool,
+}
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.full |= self.bytes.len() + bytes.len() > MOST_BYTES;
+        if self.full {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -183,6 +183,12 @@ fn templates_of_a_directory_are_used_and_their_faults_are_located() {
             "template dhcp/kea-dhcp4.json.j2, line 29: does not render to JSON: expected `,` or `}`\n",
         ),
         (
+            "nvue/base.nv.j2",
+            "evpn enable = on",
+            "{% for a in range(20000) %}{% for b in range(20000) %}\nevpn enable = on\n{% endfor %}{% endfor %}",
+            "template nvue/etv.nv.j2: renders to more than 64 MiB",
+        ),
+        (
             "nvue/macros.nv.j2",
             "timers hold = 9",
             "timers hold = nine",

@@ -9,8 +9,9 @@ use agent::{
 use ipnet::Ipv4Net;
 use proptest::prelude::*;
 use proto::forge::{
-    FlatInterfaceConfig, ManagedHostNetworkConfig, ManagedHostNetworkConfigResponse, ManagedHostQuarantineState,
-    RoutingProfile,
+    FlatInterfaceConfig, FlatInterfaceNetworkSecurityGroupConfig, ManagedHostNetworkConfig,
+    ManagedHostNetworkConfigResponse, ManagedHostQuarantineState, NetworkSecurityGroupRuleAttributes,
+    ResolvedNetworkSecurityGroupRule, RoutingProfile,
 };
 use serde_yaml::Value;
 
@@ -283,41 +284,87 @@ fn hostile_boot_urls_and_ids_come_back_unchanged_or_are_refused_by_name() {
     }
 }
 
+/// A DPU with sixteen ports in one VPC.
+fn with_sixteen_ports(kind: i32, port: impl Fn(u32) -> FlatInterfaceConfig) -> ManagedHostNetworkConfigResponse {
+    let placed = |position| {
+        let port = FlatInterfaceConfig { vpc_vni: 90_000, is_l2_segment: true, ..port(position) };
+        placed(port, position, position == 0)
+    };
+    ManagedHostNetworkConfigResponse {
+        asn: 65_001,
+        managed_host_config: Some(ManagedHostNetworkConfig { loopback_ip: "10.254.0.1".into(), ..Default::default() }),
+        managed_host_config_version: "V1-T1".into(),
+        tenant_interfaces: (0..16).map(placed).collect(),
+        network_virtualization_type: Some(kind),
+        vpc_isolation_behavior: 2,
+        site_fabric_prefixes: vec!["10.0.0.0/8".into()],
+        routing_profile: Some(RoutingProfile::default()),
+        ..Default::default()
+    }
+}
+
+/// Prefixes of a port: its own ones, or the same on each port.
+fn prefixes(own: bool, position: u32, count: u32) -> Vec<String> {
+    let first = 100 + if own { position } else { 0 };
+    (0..count).map(|number| format!("{first}.{}.{}.0/24", number / 250, number % 250)).collect()
+}
+
 #[test]
 fn a_thousand_prefixes_on_each_of_sixteen_ports_are_all_permitted_in_bounded_size() {
-    let all: Vec<String> = (0..1000).map(|number| format!("10.{}.{}.0/24", 100 + number / 250, number % 250)).collect();
-    for kind in [0, 5] {
-        let ports = (0..16).map(|position| {
-            let port = FlatInterfaceConfig {
-                vpc_vni: 90_000,
-                is_l2_segment: true,
-                vpc_prefixes: all.clone(),
-                ..Default::default()
-            };
-            placed(port, position, position == 0)
-        });
-        let response = ManagedHostNetworkConfigResponse {
-            asn: 65_001,
-            managed_host_config: Some(ManagedHostNetworkConfig {
-                loopback_ip: "10.254.0.1".into(),
-                ..Default::default()
-            }),
-            managed_host_config_version: "V1-T1".into(),
-            tenant_interfaces: ports.collect(),
-            network_virtualization_type: Some(kind),
-            vpc_isolation_behavior: 2,
-            site_fabric_prefixes: vec!["10.0.0.0/8".into()],
-            routing_profile: Some(RoutingProfile::default()),
+    for (kind, own) in [(0, true), (5, true), (0, false), (5, false)] {
+        let response = with_sixteen_ports(kind, |position| FlatInterfaceConfig {
+            vpc_prefixes: prefixes(own, position, 1000),
             ..Default::default()
-        };
+        });
         let text = rendered(&response, DhcpServer::None).nvue;
-        assert!(text.len() < 1 << 20, "{} bytes", text.len());
-        let document: Value = serde_yaml::from_str(&text).unwrap();
+        let (permits, most_kib) = if own { (16_000, 2300) } else { (1000, 200) };
+        assert!(text.len() < most_kib << 10, "{} bytes", text.len());
         let list = if kind == 0 { "p0010_vpc_isolation_ipv4" } else { "p0010_vpc_90000_isolation_ipv4" };
+        let document: Value = serde_yaml::from_str(&text).unwrap();
         let rules = document[1]["set"]["acl"][list]["rule"].as_mapping().unwrap();
         let last = rules.iter().last().unwrap();
-        assert_eq!(rules.len(), 1001);
-        assert_eq!((last.0.as_str(), last.1["match"]["ip"]["dest-ip"].as_str()), (Some("1010"), Some("10.0.0.0/8")));
+        assert_eq!(rules.len(), permits + 1);
+        assert_eq!(last.0.as_str(), Some((permits + 10).to_string().as_str()));
+        assert_eq!(last.1["match"]["ip"]["dest-ip"].as_str(), Some("10.0.0.0/8"));
         assert!(last.1["action"]["deny"].is_mapping());
+    }
+}
+
+#[test]
+fn more_rules_than_a_dpu_can_be_given_are_refused_by_the_field_that_most_come_of() {
+    let group = |position: u32, ports: u32| {
+        let attributes = NetworkSecurityGroupRuleAttributes {
+            direction: 2,
+            protocol: 3,
+            action: 2,
+            dst_port_start: Some(1),
+            dst_port_end: Some(ports),
+            ..Default::default()
+        };
+        let any = || vec!["0.0.0.0/0".to_owned()];
+        let rule =
+            ResolvedNetworkSecurityGroupRule { rule: Some(attributes), src_prefixes: any(), dst_prefixes: any() };
+        FlatInterfaceNetworkSecurityGroupConfig { id: position.to_string(), rules: vec![rule], ..Default::default() }
+    };
+    for kind in [0, 5] {
+        let mut groups = with_sixteen_ports(kind, |position| FlatInterfaceConfig {
+            network_security_group: Some(group(position, 9000)),
+            ..Default::default()
+        });
+        let refusal = |response: &_| NetworkConfig::try_from(response).unwrap_err().to_string();
+        assert_eq!(
+            refusal(&groups),
+            "tenant_interfaces[].network_security_group.rules come to 144000 of 144001 ACL rules, more than 40000"
+        );
+        // A quarantine is not held up by them.
+        groups.managed_host_config.as_mut().unwrap().quarantine_state = Some(ManagedHostQuarantineState::default());
+        assert!(rendered(&groups, DhcpServer::None).nvue.len() < 100 << 10);
+
+        let prefixes = with_sixteen_ports(kind, |position| FlatInterfaceConfig {
+            vpc_prefixes: prefixes(true, position, 2500),
+            ..Default::default()
+        });
+        let fault = "tenant_interfaces[].vpc_prefixes come to 40000 of 40001 ACL rules, more than 40000";
+        assert_eq!(refusal(&prefixes), fault);
     }
 }

@@ -8,6 +8,7 @@ mod prefix;
 mod routing;
 mod scope;
 mod security;
+mod size;
 
 use std::{
     collections::BTreeSet,
@@ -175,9 +176,12 @@ impl TryFrom<&ManagedHostNetworkConfigResponse> for NetworkConfig {
                 tenant_ports.push(Port::parse(at, port, scope)?);
             }
         }
-        let security_groups = security::distinct(&groups);
+        let mut security_groups = security::distinct(&groups);
         for (port, group) in tenant_ports.iter_mut().zip(&groups) {
             port.security_group = security_groups.iter().position(|known| Some(known) == group.as_ref());
+        }
+        if !scope.groups_decide() {
+            security::shorten(&mut security_groups);
         }
         let ports = match network {
             Network::AdminSecondary => Vec::new(),
@@ -242,6 +246,7 @@ impl TryFrom<&ManagedHostNetworkConfigResponse> for NetworkConfig {
             acknowledge: acknowledgement(message)?,
         };
         config.check_ports()?;
+        config.check_size()?;
         Ok(config)
     }
 }

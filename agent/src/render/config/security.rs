@@ -12,6 +12,7 @@ use super::{
     ConfigError, Prefix,
     field::{self, fault, prefixes},
     scope::Scope,
+    size,
 };
 
 /// Most ACL rules that one set of rules may expand to.
@@ -60,7 +61,7 @@ pub(crate) struct SecurityRule {
 }
 
 impl SecurityRule {
-    fn expanded(&self) -> u64 {
+    pub(super) fn expanded(&self) -> u64 {
         let ports = |ports: Ports| ports.map_or(1, |(first, last)| u64::from(last - first) + 1);
         (self.sources.len() as u64)
             .saturating_mul(self.destinations.len() as u64)
@@ -135,7 +136,7 @@ pub(super) fn rules(
         .enumerate()
         .map(|(index, message)| SecurityRule::parse(format_args!("{at}[{index}]"), message))
         .collect::<Result<Vec<_>, _>>()?;
-    let expanded = rules.iter().fold(0, |sum: u64, rule| sum.saturating_add(rule.expanded()));
+    let expanded = size::expanded(&rules);
     if expanded > MOST_EXPANDED {
         let most = format_args!("expand to {expanded} ACL rules, more than {MOST_EXPANDED}");
         return Err(fault(at, most));
@@ -174,4 +175,11 @@ pub(super) fn distinct(groups: &[Option<SecurityGroup>]) -> Vec<SecurityGroup> {
     }
     distinct.sort_by(|one, other| one.id.cmp(&other.id));
     distinct
+}
+
+/// Leaves out the rules of groups that decide nothing, if there are too many.
+pub(super) fn shorten(groups: &mut [SecurityGroup]) {
+    if groups.iter().map(|group| size::expanded(&group.rules)).fold(0, u64::saturating_add) > MOST_EXPANDED {
+        groups.iter_mut().for_each(|group| group.rules.clear());
+    }
 }
