@@ -7,7 +7,7 @@ use std::{
 };
 
 /// A name on the way to a value. Numbers come first and in order, so that rule 9 stands before rule 10.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     /// The text as a number, if it is the one way to write that number; else the greatest.
     rank: u64,
@@ -41,7 +41,7 @@ impl PartialOrd for Key {
 }
 
 /// A value or more names. A map may be empty: to NVUE that a name is there is a statement in itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Node {
     Leaf(String),
     Map(BTreeMap<Key, Node>),

@@ -354,7 +354,7 @@ fn more_rules_than_a_dpu_can_be_given_are_refused_by_the_field_that_most_come_of
         let refusal = |response: &_| NetworkConfig::try_from(response).unwrap_err().to_string();
         assert_eq!(
             refusal(&groups),
-            "tenant_interfaces[].network_security_group.rules come to 144000 of 144001 ACL rules, more than 40000"
+            "tenant_interfaces[].network_security_group.rules come to 144000 of 144001 ACL rules, more than 35000"
         );
         // A quarantine is not held up by them.
         groups.managed_host_config.as_mut().unwrap().quarantine_state = Some(ManagedHostQuarantineState::default());
@@ -364,7 +364,7 @@ fn more_rules_than_a_dpu_can_be_given_are_refused_by_the_field_that_most_come_of
             vpc_prefixes: prefixes(true, position, 2500),
             ..Default::default()
         });
-        let fault = "tenant_interfaces[].vpc_prefixes come to 40000 of 40001 ACL rules, more than 40000";
+        let fault = "tenant_interfaces[].vpc_prefixes come to 40000 of 40001 ACL rules, more than 35000";
         assert_eq!(refusal(&prefixes), fault);
     }
 }

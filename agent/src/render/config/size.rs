@@ -7,8 +7,9 @@ use ipnet::IpNet;
 
 use super::{ConfigError, NetworkConfig, Port, Prefix, SecurityRule, Virtualization, field::fault};
 
-/// Most ACL rules of all lists. A thousand prefixes on each of sixteen ports come to less.
-const MOST_RULES: u64 = 40_000;
+/// Most ACL rules of all lists. A thousand prefixes on each of sixteen ports come to less, in two lists; what is rendered of
+/// more does not fit into the memory that the agent's service may have.
+const MOST_RULES: u64 = 35_000;
 
 impl NetworkConfig {
     /// Names the field that most rules come of, if there are too many.

@@ -7,6 +7,8 @@ mod isolated;
 mod numbers;
 mod security;
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use serde::Serialize;
 
 use super::{
@@ -44,9 +46,11 @@ fn text(templates: &Templates, template: &str, context: impl Serialize) -> Resul
         let fault = error.to_string();
         located(template, error.place, fault)
     })?;
-    let text = document(&root);
+    let (meant, text) = (fingerprint(&root), document(&root));
+    // Trees of large configurations take much of the memory that the agent may use: there is one at a time.
+    drop(root);
     match lint::read(&text) {
-        Ok(read) if read == root => Ok(text),
+        Ok(read) if fingerprint(&read) == meant => Ok(text),
         Ok(_) => Err(RenderError::ReadsOtherwise { template: template.into() }),
         Err(error) => {
             let shown = error.faults.iter().take(lint::SHOWN);
@@ -56,6 +60,12 @@ fn text(templates: &Templates, template: &str, context: impl Serialize) -> Resul
             Err(RenderError::Lint { faults: shown.map(fault).collect(), more })
         }
     }
+}
+
+fn fingerprint(root: &Node) -> u64 {
+    let mut hash = DefaultHasher::new();
+    root.hash(&mut hash);
+    hash.finish()
 }
 
 /// A fault where it comes from, or else in the template that is at the root of it.
