@@ -129,7 +129,8 @@ impl<'de: 't, 't> Deserialize<'de> for Peers<'t> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut peers = Peers::default();
+                // Room for the peers of most DPUs.
+                let mut peers = Peers { listed: Vec::with_capacity(16), ..Peers::default() };
                 while let Some((key, raw)) = map.next_entry()? {
                     peers.take_in(key, raw);
                 }
