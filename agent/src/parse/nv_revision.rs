@@ -44,8 +44,7 @@ impl Revision {
     }
 }
 
-/// Whether a revision's state says that NVUE is at work with it. With `ays`, NVUE has warnings and reads the answer that
-/// came with the order; nothing is applied yet.
+/// Whether a revision's state says that NVUE is at work with it.
 fn is_under_way(state: &str) -> bool {
     const STATES: [&str; 8] = ["apply", "ays", "ays_yes", "verify", "reload", "save", "confirm_yes", "ignore_fail_yes"];
     STATES.contains(&state)
@@ -64,6 +63,9 @@ pub enum RevisionState {
     Idle,
     /// Not at an end yet.
     UnderWay,
+    /// NVUE asks whether one is sure, or reads the answer that came with the order: because of warnings, before anything is
+    /// applied, or of a change on trial. The state alone does not say which.
+    Asks,
     /// It runs.
     Applied,
     /// It runs until it is confirmed or rolled back.
@@ -94,6 +96,7 @@ pub fn revision_state(answer: &serde_json::Value) -> RevisionState {
         "ignore_fail" | "apply_fail" | "reload_fail" | "save_fail" => RevisionState::BrokeOff(reason()),
         // Are you sure? Answered with no, or not at all.
         "invalid" | "verify_error" | "verify_fail" | "ays_fail" | "ays_no" => RevisionState::Refused(reason()),
+        "ays" => RevisionState::Asks,
         state if is_under_way(state) => RevisionState::UnderWay,
         _ => RevisionState::Idle,
     }

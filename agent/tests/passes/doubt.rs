@@ -408,3 +408,15 @@ async fn a_host_is_cut_off_even_while_a_change_is_in_doubt() {
     assert!(!dpu.read("applied").unwrap().contains("198.51.100"));
     assert_eq!(dpu.read("trial"), None);
 }
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_trial_that_nobody_asked_for_is_confirmed() {
+    let (controller, dpu, _) = running().await;
+    let mut agent = dpu.agent_with(|settings| settings.hbn.confirm = Duration::ZERO);
+    agent.pass().await;
+    dpu.write("on-apply", "put; touch trial; echo 'confirm [rev_id: 2]'; exit 0");
+    controller.says(second());
+    agent.pass().await;
+    assert_eq!(version(&controller).as_deref(), Some("V2-T2"), "{}", error(&controller));
+    assert_told_is_true(&controller, &dpu, "confirmed");
+}

@@ -50,6 +50,8 @@ pub(crate) struct State {
     pub(crate) difference: Option<Value>,
     /// A change is on trial: that of the last order.
     pub(crate) trial: bool,
+    /// A change on trial is told as a question.
+    pub(crate) trial_asks: bool,
     ordered: String,
     pub(crate) knows_no_trials: bool,
     pub(crate) taken_back: usize,
@@ -192,7 +194,11 @@ impl State {
     }
 
     fn look(&mut self) -> (u16, Value) {
-        let last = if self.trial { "confirm" } else { "applied_and_saved" };
+        let last = match (self.trial, self.trial_asks) {
+            (true, false) => "confirm",
+            (true, true) => "ays",
+            (false, _) => "applied_and_saved",
+        };
         self.looks.pop_front().unwrap_or((200, json!({ "state": last })))
     }
 }

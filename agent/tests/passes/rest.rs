@@ -225,8 +225,9 @@ async fn a_revision_whose_warnings_are_answered_is_not_applied_yet() {
         agent.pass().await;
         assert_eq!(site.version().as_deref(), Some("V2-T2"), "{}", site.error());
         assert!(site.runs("192.0.2.12"));
-        // It never gets over it.
+        // It never gets over it, and does not say that it is in force.
         site.controller.says(admin(3, 13));
+        site.nvue.state().difference = Some(json!({ "evpn": { "enable": "on" } }));
         site.nvue.state().looks = vec![(200, json!({ "state": "ays" })); 100].into();
         agent.pass().await;
         assert_eq!(site.version(), None, "{}", site.error());
@@ -236,11 +237,25 @@ async fn a_revision_whose_warnings_are_answered_is_not_applied_yet() {
         agent.pass().await;
         assert_eq!(site.version(), None, "{}", site.error());
         site.nvue.state().looks.clear();
+        site.nvue.state().difference = None;
         tokio::time::sleep(Duration::from_millis(60)).await;
         agent.pass().await;
         assert_eq!(site.version().as_deref(), Some("V2-T2"), "{}", site.error());
         assert!(site.runs("192.0.2.12"));
     }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_trial_may_be_told_as_a_question_too() {
+    let (site, mut agent) = changing(&[], Duration::from_secs(1)).await;
+    site.nvue.state().trial_asks = true;
+    agent.pass().await;
+    assert_eq!(site.version().as_deref(), Some("V2-T2"), "{}", site.error());
+    site.controller.says(admin(3, 13));
+    site.dpu.write("on-vtysh", "[ -f down ] && { sed s/Established/Idle/g bgp.json; exit; }; touch down");
+    agent.pass().await;
+    assert_eq!(site.version().as_deref(), Some("V2-T2"), "{}", site.error());
+    assert!(site.runs("192.0.2.12") && !site.nvue.state().trial);
 }
 
 #[tokio::test(flavor = "current_thread")]

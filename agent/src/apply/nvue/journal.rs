@@ -44,7 +44,8 @@ impl<'a> Journal<'a> {
                 self.note(Note::OnTrial, false);
                 self.note(Note::HalfApplied, false);
             }
-            Ok(NvueDone::OnTrial | NvueDone::Unchanged) => (),
+            Ok(NvueDone::OnTrial) => self.note(Note::OnTrial, true),
+            Ok(NvueDone::Unchanged) => (),
             Err(fault) if fault.is_half() => self.note(Note::HalfApplied, true),
             Err(fault) if fault.outcome_unknown() => (),
             Err(_) => {

@@ -157,7 +157,11 @@ impl<'a> Nvue<'a> {
         };
         let done = done.and_then(|done| attempt.unsettled.into_inner().map_or(Ok(done), Err));
         journal.closes(&done);
-        done
+        match done {
+            // Nobody asked for a trial.
+            Ok(NvueDone::OnTrial) if how.trial.is_none() => self.confirm().await.map(|()| NvueDone::Applied),
+            done => done,
+        }
     }
 
     /// Keeps a text that is on trial. Only NVUE's word that it is applied proves it.

@@ -139,12 +139,20 @@ impl<'a> NvRest<'a> {
             }
             match self.state_of(revision, left).await {
                 RevisionState::OnTrial if on_trial => return Ok(RevisionState::OnTrial),
-                RevisionState::Idle | RevisionState::UnderWay | RevisionState::OnTrial => {
+                RevisionState::Asks if on_trial && self.is_in_force(revision).await => {
+                    return Ok(RevisionState::OnTrial);
+                }
+                RevisionState::Idle | RevisionState::UnderWay | RevisionState::Asks | RevisionState::OnTrial => {
                     tokio::time::sleep(PAUSE.min(left)).await;
                 }
                 end => return Ok(end),
             }
         }
+    }
+
+    /// NVUE calls applied what the revision holds.
+    async fn is_in_force(&self, revision: &str) -> bool {
+        matches!(self.diff(revision).await, Ok(Diff::Empty | Diff::MaskedOnly))
     }
 
     async fn state_of(&self, revision: &str, limit: Duration) -> RevisionState {
@@ -190,7 +198,7 @@ impl<'a> NvRest<'a> {
 
     async fn take_back(&self, revision: &str) -> Result<(), NvueFault> {
         // An order to one that is on trial no more could apply it anew.
-        if self.state_of(revision, self.limit).await == RevisionState::OnTrial {
+        if let RevisionState::OnTrial | RevisionState::Asks = self.state_of(revision, self.limit).await {
             let order = json!({ "state": "apply", "auto-prompt": { "ays": "ays_no" } });
             self.ask(APPLY, Method::PATCH, &path_of(revision), Some(&order)).await?;
         }
@@ -211,7 +219,9 @@ impl<'a> NvRest<'a> {
         let own = |id: &str| !["applied", "startup", "pending", "empty"].contains(&id);
         for (id, revision) in revisions.iter().filter(|(id, _)| own(id)) {
             let state = match revision_state(revision) {
-                RevisionState::UnderWay if journal.may_be_under_way() => self.end_of(id, true).await?,
+                RevisionState::UnderWay | RevisionState::Asks if journal.may_be_under_way() => {
+                    self.end_of(id, true).await?
+                }
                 state => state,
             };
             if state == RevisionState::OnTrial {
@@ -279,7 +289,7 @@ fn not_so(state: &RevisionState) -> NvueFault {
         RevisionState::TakenBack(reason) => format!("it went back by itself ({reason})"),
         RevisionState::Refused(reason) | RevisionState::BrokeOff(reason) => reason.clone(),
         RevisionState::Applied => "it is applied, and on trial no more".to_owned(),
-        RevisionState::Idle | RevisionState::UnderWay | RevisionState::OnTrial => {
+        RevisionState::Idle | RevisionState::UnderWay | RevisionState::Asks | RevisionState::OnTrial => {
             "it did not come to an end".to_owned()
         }
     };
