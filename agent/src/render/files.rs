@@ -41,7 +41,8 @@ impl fmt::Debug for RenderedFiles {
 pub enum Dhcp {
     /// Answer the host as these files say.
     Serve(DhcpFiles),
-    /// Answer nobody: stop the server; the files hold a configuration without any address, should somebody start it.
+    /// Answer nobody: stop the server. Should somebody start it all the same, Kea and dhcpd find no address in these files;
+    /// those of NICo's own server hold the host's address on a secondary DPU, and tell supervisord not to start it.
     Stop(DhcpFiles),
     /// No server is managed here.
     Unmanaged,
