@@ -119,7 +119,14 @@ impl Render {
     fn render(&self, environment: &Environment, settings: Option<&Settings>) -> anyhow::Result<RenderedFiles> {
         let dir = self.templates.as_ref().or(settings.and_then(|settings| settings.templates.dir.as_ref()));
         let templates = match dir {
-            Some(dir) => Templates::from_dir(dir)?,
+            Some(dir) => {
+                let templates = Templates::from_dir(dir)?;
+                for (file, name) in templates.names_not_given() {
+                    let who = "which templates are not given; only one that includes it can define it";
+                    eprintln!("note: template {file} names `{name}`, {who}");
+                }
+                templates
+            }
             None => Templates::embedded()?,
         };
         let config = self.response.as_deref().map(read).transpose()?;

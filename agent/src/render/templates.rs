@@ -40,6 +40,45 @@ pub struct Templates {
     engine: Environment<'static>,
 }
 
+/// The values that templates are given, each by one kind of template or another, and the functions that all have.
+const GIVEN: &[&str] = &[
+    "acls",
+    "after_kept_interfaces",
+    "anycast",
+    "asn",
+    "dict",
+    "evpn_on_uplinks",
+    "host_interface_id",
+    "host_peers",
+    "hosts",
+    "intercept",
+    "kea_hooks",
+    "kea_leases",
+    "kept_interfaces",
+    "leaked_gateways",
+    "lease_secs",
+    "loopback",
+    "metadata",
+    "nameservers",
+    "namespace",
+    "networks",
+    "ntp_servers",
+    "password",
+    "ports",
+    "provisioning_server",
+    "range",
+    "rebind_secs",
+    "renew_secs",
+    "route_servers",
+    "serve",
+    "stateful_acls",
+    "tenant",
+    "tenant_asn",
+    "underlay",
+    "uplinks",
+    "vrfs",
+];
+
 /// A template that is missing, does not parse or does not render.
 #[derive(Debug, thiserror::Error)]
 #[error("template {file}{}: {fault}", behind_file(*line))]
@@ -91,6 +130,20 @@ impl Templates {
     /// Name and text of every embedded template, for those who want to write their own.
     pub fn shipped() -> impl Iterator<Item = (&'static str, &'static str)> {
         EMBEDDED.iter().copied()
+    }
+
+    /// Names that templates use and are not given, with the template, in order. Rendering finds them too, but only in the
+    /// parts that a response needs. A template that others include may use names of theirs: those are found here as well.
+    #[must_use]
+    pub fn names_not_given(&self) -> Vec<(String, String)> {
+        let unknown = |(file, template): (&str, minijinja::Template<'_, '_>)| {
+            let names = template.undeclared_variables(false).into_iter();
+            let names = names.filter(|name| !GIVEN.contains(&name.as_str()));
+            names.map(|name| (file.to_owned(), name)).collect::<Vec<_>>()
+        };
+        let mut names: Vec<_> = self.engine.templates().flat_map(unknown).collect();
+        names.sort_unstable();
+        names
     }
 
     fn with(templates: impl IntoIterator<Item = (&'static str, String)>) -> Result<Self, TemplateError> {

@@ -192,7 +192,7 @@ fn templates_of_a_directory_are_used_and_their_faults_are_located() {
             "nvue/macros.nv.j2",
             "timers hold = 9",
             "timers hold = nine",
-            "template nvue/macros.nv.j2, line 44: /vrf/default/router/bgp/peer-group/tenant/timers/hold: `nine` is not of type",
+            "template nvue/macros.nv.j2, line 37: /vrf/default/router/bgp/peer-group/tenant/timers/hold: `nine` is not of type",
         ),
         (
             "nvue/base.nv.j2",
@@ -265,6 +265,31 @@ fn no_fault_tells_a_password() {
             changed("nvue/isolated.nv.j2", "password = {{ underlay.password }}", "remote-as = {{ underlay.password }}");
         let error = refused(&["--isolated", path.to_str().unwrap(), "--templates", dir.path().to_str().unwrap()]);
         assert!(error.contains("`remote-as = ********`") && !error.contains("hunter22"), "{error}");
+    }
+}
+
+#[test]
+fn names_that_no_template_is_given_are_shown_whichever_template_a_response_needs() {
+    let response = fixture("docs_example_etv.input.json");
+    for (name, from, to, note) in [
+        ("nvue/etv.nv.j2", "{% for port", "{% for port", ""),
+        (
+            "nvue/macros.nv.j2",
+            "{% macro host_neighbor(vrf, address, group) %}",
+            "{% macro unused(vrf) %}\nvrf {{ vrf }} {{ colour }}\n{% endmacro %}{% macro host_neighbor(vrf, address, group) %}",
+            "note: template nvue/macros.nv.j2 names `colour`, which templates are not given; only one that includes it can define it\n",
+        ),
+        (
+            "dhcp/dhcpd.conf.j2",
+            "{% for",
+            "{% if hosts and colours %}{% endif %}{% for",
+            "note: template dhcp/dhcpd.conf.j2 names `colours`, which templates are not given; only one that includes it can define it\n",
+        ),
+    ] {
+        let dir = changed(name, from, to);
+        let output = render(&[&response, "--templates", dir.path().to_str().unwrap()]);
+        assert!(output.status.success());
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), note);
     }
 }
 
