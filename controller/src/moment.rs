@@ -36,6 +36,12 @@ impl Moment {
         Self(self.0.saturating_sub(u64::try_from(span.as_micros()).unwrap_or(u64::MAX)))
     }
 
+    /// Whether `end`, a time since the epoch, is over.
+    #[must_use]
+    pub(crate) fn is_after(self, end: Duration) -> bool {
+        Duration::from_micros(self.0) > end
+    }
+
     /// Time from `earlier` to this, zero if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use x509_cert::{
     Certificate,
     der::{Decode as _, oid::db::rfc4519},
@@ -14,6 +16,8 @@ pub(super) struct Names {
     pub(super) uris: Vec<String>,
     /// Organisational units of the subject.
     pub(super) units: Vec<String>,
+    /// When the certificate ends, since the epoch.
+    pub(super) end: Option<Duration>,
 }
 
 impl Names {
@@ -31,6 +35,7 @@ impl Names {
         Self {
             uris: alternative.into_iter().flat_map(|(_, names)| names.0).filter_map(uri).collect(),
             units: units.map(|unit| unit.value().into_owned()).collect(),
+            end: Some(certificate.validity().not_after.to_unix_duration()),
         }
     }
 

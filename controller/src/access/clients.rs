@@ -145,7 +145,7 @@ mod tests {
 
     fn names(uris: &[&str], units: &[&str]) -> Names {
         let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
-        Names { uris: texts(uris), units: texts(units) }
+        Names { uris: texts(uris), units: texts(units), ..Names::default() }
     }
 
     #[test]

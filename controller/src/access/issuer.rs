@@ -19,7 +19,7 @@ use rustls::{
 use serde::Deserialize;
 use x509_cert::{
     Certificate,
-    der::{Decode as _, Encode as _},
+    der::{Decode as _, Encode as _, EncodePem as _, pem::LineEnding},
 };
 
 use super::{Caller, Clients, certificate::Names};
@@ -71,6 +71,12 @@ pub enum IssuerFault {
     /// No certificate can name a machine.
     #[error("[issuer] needs a pattern in access.machines: without it no certificate names a machine")]
     NoPattern,
+    /// The authority itself is over.
+    #[error("[issuer]: the authority's certificate {cert} is over")]
+    Over {
+        /// The authority's certificate.
+        cert: PathBuf,
+    },
     /// Certificates would be over at once.
     #[error("issuer.valid_days: 0 days are none")]
     NoTime,
@@ -100,8 +106,11 @@ pub(crate) struct Issued {
 /// Signs certificates of machines.
 pub(crate) struct Issuer {
     authority: rcgen::Issuer<'static, KeyPair>,
+    /// The authority's certificates and nothing else that is in their file.
     pem: String,
     chain: Vec<CertificateDer<'static>>,
+    /// When the authority's certificate ends, since the epoch.
+    end: Duration,
     verifier: Arc<dyn ClientCertVerifier>,
     clients: Clients,
     valid: Duration,
@@ -119,8 +128,15 @@ impl Issuer {
         }
         let (pem, key) = (read(&files.cert)?, read(&files.key)?);
         let key = KeyPair::from_pem(&key).map_err(wrong(&files.key))?;
-        let authority = rcgen::Issuer::from_ca_cert_pem(&pem, key).map_err(wrong(&files.cert))?;
+        // Whatever else is in the file is not for others: some keep the key there, too.
         let chain = CertificateDer::pem_slice_iter(pem.as_bytes()).collect::<Result<Vec<_>, _>>();
+        let chain = chain.map_err(wrong(&files.cert))?;
+        let own = chain.first().ok_or_else(|| wrong(&files.cert)("it holds no certificate"))?;
+        let authority = rcgen::Issuer::from_ca_cert_der(own, key).map_err(wrong(&files.cert))?;
+        let certificates = chain.iter().map(|one| Certificate::from_der(one)).collect::<Result<Vec<_>, _>>();
+        let certificates = certificates.map_err(wrong(&files.cert))?;
+        let end = certificates.iter().map(|one| one.tbs_certificate().validity().not_after.to_unix_duration()).min();
+        let pem = certificates.iter().map(|one| one.to_pem(LineEnding::LF)).collect::<Result<_, _>>();
         let mut roots = RootCertStore::empty();
         for root in CertificateDer::pem_slice_iter(read(client_ca)?.as_bytes()) {
             roots.add(root.map_err(wrong(client_ca))?).map_err(wrong(client_ca))?;
@@ -129,8 +145,9 @@ impl Issuer {
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
         let issuer = Self {
             authority,
-            chain: chain.map_err(wrong(&files.cert))?,
-            pem,
+            pem: pem.map_err(wrong(&files.cert))?,
+            chain,
+            end: end.unwrap_or_default(),
             verifier: verifier.map_err(wrong(client_ca))?,
             clients,
             valid: DAY * u32::from(files.valid_days),
@@ -190,8 +207,11 @@ impl Issuer {
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         params.use_authority_key_identifier_extension = true;
-        let now = rcgen::date_time_ymd(1970, 1, 1) + Duration::from_micros(now.micros());
-        (params.not_before, params.not_after) = (now - SKEW, now + self.valid);
+        // None lasts longer than the authority: whoever goes by its end hears in time.
+        let now = Duration::from_micros(now.micros());
+        let end = (now + self.valid).min(self.end);
+        let at = |since: Duration| rcgen::date_time_ymd(1970, 1, 1) + since;
+        (params.not_before, params.not_after) = (at(now.saturating_sub(SKEW)), at(end));
         Ok(params.signed_by(key, &self.authority).map_err(signing)?.pem())
     }
 
@@ -205,6 +225,14 @@ impl Issuer {
             return Err(IssuerFault::NoPattern);
         }
         let now = Moment::now();
+        let left = self.end.saturating_sub(Duration::from_micros(now.micros()));
+        if left.is_zero() {
+            return Err(IssuerFault::Over { cert: cert.to_owned() });
+        }
+        if left < self.valid {
+            let days = left.as_secs() / DAY.as_secs();
+            tracing::warn!(days, "machines' certificates will end with the authority's, which is over soon");
+        }
         let issued = self.with_new_key(&nobody, now).map_err(|fault| untrusted(fault.to_string()))?;
         let certificate = CertificateDer::from_pem_slice(issued.certificate.as_bytes())
             .map_err(|fault| untrusted(fault.to_string()))?;

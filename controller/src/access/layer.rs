@@ -14,6 +14,7 @@ use tower::{Layer, Service};
 use tracing::info;
 
 use super::{Caller, Clients, certificate::Names};
+use crate::Moment;
 
 /// What a load balancer or `systemctl` asks, without being anybody.
 const OPEN: &str = "/grpc.health.v1.Health/";
@@ -41,7 +42,12 @@ impl Gatekeeper {
             request.extensions().get::<TlsConnectInfo<TcpConnectInfo>>().and_then(TlsConnectInfo::peer_certs);
         let caller = match certificates.as_ref().and_then(|chain| chain.first()) {
             Some(own) => {
-                clients.caller(&Names::of(own)).map_err(|stranger| Status::permission_denied(stranger.to_string()))?
+                let names = Names::of(own);
+                // TLS looks at that when a connection is opened, and one can stay open for long.
+                if names.end.is_some_and(|end| Moment::now().is_after(end)) {
+                    return Err(Status::permission_denied("the client's certificate is over"));
+                }
+                clients.caller(&names).map_err(|stranger| Status::permission_denied(stranger.to_string()))?
             }
             None => Caller::Nobody,
         };

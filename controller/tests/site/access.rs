@@ -39,6 +39,12 @@ impl Guarded {
         SiteClient::new(self.channel(Some(pair))).list_hosts(site::ListHostsRequest::default()).await.map(drop)
     }
 
+    async fn fact(&self, pair: &Pair, host: &str, name: &str, value: &str) -> Result<(), Status> {
+        let arguments = [("value".to_owned(), value.to_owned())].into();
+        let event = site::HostEvent { host: host.into(), kind: name.into(), arguments };
+        SiteClient::new(self.channel(Some(pair))).report_host_event(event).await.map(drop)
+    }
+
     async fn event(&self, pair: &Pair, host: &str) -> Result<(), Status> {
         let event = site::HostEvent { host: host.into(), kind: "seen".into(), ..Default::default() };
         SiteClient::new(self.channel(Some(pair))).report_host_event(event).await.map(drop)
@@ -111,6 +117,10 @@ async fn tenants_observers_hosts_and_operators_have_calls_of_their_own() {
     denied(site.report(&observer, &dpu(1, 0)).await);
 
     site.event(&scout, "host-1").await.unwrap();
+    let fact = |pair| site.fact(pair, "host-1", "attestation.measurement", "measured");
+    let told = format!("host {} may not report `attestation.measurement`: observers do", host(1));
+    assert_eq!(denied(fact(&scout).await), told, "a host does not vouch for itself");
+    fact(&observer).await.unwrap();
     denied(site.hosts(&scout).await);
     let strange = site.ca.machine(&host(2));
     assert_eq!(denied(site.event(&strange, "host-1").await), format!("host {} may not speak of {}", host(2), host(1)));

@@ -1,6 +1,6 @@
 //! A controller that asks its clients for certificates, and who signs those.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::Duration};
 
 use proto::MachineId;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
@@ -10,7 +10,7 @@ use crate::daemon::{Daemon, config, start};
 /// Signs certificates.
 pub(crate) struct Signer {
     pub(crate) pem: String,
-    issuer: rcgen::Issuer<'static, rcgen::KeyPair>,
+    pub(crate) issuer: rcgen::Issuer<'static, rcgen::KeyPair>,
 }
 
 pub(crate) const ISSUER: &str = "[issuer]\ncert = 'ca.pem'\nkey = 'ca.key'\n";
@@ -20,7 +20,13 @@ pub(crate) type Pair = (String, String);
 
 impl Signer {
     pub(crate) fn new(name: &str) -> Self {
+        Self::until(name, 4000)
+    }
+
+    /// One that ends with the beginning of a year.
+    pub(crate) fn until(name: &str, year: i32) -> Self {
         let mut params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
+        params.not_after = rcgen::date_time_ymd(year, 1, 1);
         params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
         params.distinguished_name.push(rcgen::DnType::CommonName, name);
         let key = rcgen::KeyPair::generate().unwrap();
@@ -45,10 +51,13 @@ impl Signer {
 
     /// That of a machine, which ended that many days ago, give or take a minute.
     pub(crate) fn machine_until(&self, id: &MachineId, days_ago: u64) -> Pair {
+        self.machine_ending(id, now() - Duration::from_secs(days_ago * 86_400 + 60))
+    }
+
+    /// That of a machine, which ends at a moment, given since the epoch.
+    pub(crate) fn machine_ending(&self, id: &MachineId, end: Duration) -> Pair {
         let mut params = rcgen::CertificateParams::default();
         params.subject_alt_names.push(uri(id));
-        let now = std::time::UNIX_EPOCH.elapsed().unwrap();
-        let end = now - std::time::Duration::from_secs(days_ago * 86_400 + 60);
         params.not_after = rcgen::date_time_ymd(1970, 1, 1) + end;
         self.sign(&params)
     }
@@ -64,7 +73,11 @@ impl Signer {
 pub(crate) struct Guarded {
     pub(crate) ca: Signer,
     pub(crate) daemon: Daemon,
-    _dir: tempfile::TempDir,
+    pub(crate) _dir: tempfile::TempDir,
+}
+
+pub(crate) fn now() -> Duration {
+    std::time::UNIX_EPOCH.elapsed().unwrap()
 }
 
 fn uri(id: &MachineId) -> rcgen::SanType {

@@ -92,6 +92,27 @@ async fn a_wrong_allocation_is_refused_with_its_fields_and_holds_nothing(databas
         (with(&|it| it.machine_id = Some((&dpu(1, 0)).into())), Code::InvalidArgument, "is not a host"),
         (with(&|it| it.machine_id = Some((&host(9)).into())), Code::NotFound, "does not know host"),
         (with(&|it| it.config = None), Code::InvalidArgument, "config: is missing"),
+        (
+            with(&|it| {
+                let tenant = it.config.as_mut().unwrap().tenant.as_mut().unwrap();
+                tenant.tenant_keyset_ids = vec!["k".repeat(1 << 17)];
+            }),
+            Code::InvalidArgument,
+            "are more than 131072",
+        ),
+        (
+            with(&|it| it.metadata = Some(forge::Metadata { description: "d".repeat(4097), ..Default::default() })),
+            Code::InvalidArgument,
+            "metadata.description: is longer than 4096 bytes",
+        ),
+        (
+            with(&|it| {
+                let label = forge::Label { key: "rack".into(), value: Some("7".repeat(257)) };
+                it.metadata = Some(forge::Metadata { labels: vec![label], ..Default::default() });
+            }),
+            Code::InvalidArgument,
+            "metadata.labels[0].value: is longer than 256 bytes",
+        ),
         (with(&|it| it.config.as_mut().unwrap().tenant = None), Code::InvalidArgument, "config.tenant: is missing"),
         (with(&|it| it.config.as_mut().unwrap().network = None), Code::InvalidArgument, "config.network: is missing"),
         (

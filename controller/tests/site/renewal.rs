@@ -6,8 +6,8 @@ use tonic::{Code, Request, Status, metadata::MetadataValue};
 use x509_cert::{Certificate, der::Decode as _};
 
 use crate::{
-    daemon::{config, refused},
-    guarded::{Guarded, ISSUER, Pair, Signer, write_tls},
+    daemon::{config, refused, start},
+    guarded::{Guarded, ISSUER, Pair, Signer, now, write_tls},
     support::{dpu, host},
 };
 
@@ -92,6 +92,42 @@ async fn a_dpu_whose_certificate_is_over_gets_another_for_the_key_that_it_has() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_sent_holds_no_key_of_the_authority_and_ends_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let year = 1970 + i32::try_from(now().as_secs() / 31_556_952).unwrap();
+    // It lasts for 1 to 366 days, and certificates are asked for that last 366.
+    let ca = Signer::until("site-ca", year + 1);
+    let tls = write_tls(dir.path(), &ca);
+    let both = format!("{}{}", ca.issuer.key().serialize_pem(), ca.pem);
+    std::fs::write(dir.path().join("both.pem"), both).unwrap();
+    let issuer = "[issuer]\ncert = 'both.pem'\nkey = 'ca.key'\nvalid_days = 366\n";
+    let daemon = start(dir.path(), config(dir.path(), &format!("{tls}{issuer}"))).await;
+    let site = Guarded { ca, daemon, _dir: dir };
+    let issued = site.renew_shown(&der(&site.ca.machine(&dpu(1, 0)).0)).await.unwrap();
+    assert_eq!(text(issued.issuing_ca), site.ca.pem);
+    let end = |pem: &str| Certificate::from_der(&der(pem)).unwrap().tbs_certificate().validity().not_after;
+    assert_eq!(end(&text(issued.public_key)), end(&site.ca.pem));
+    site.daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_lasts_no_longer_than_the_certificate_that_opened_it() {
+    let site = Guarded::start().await;
+    let own = dpu(1, 0);
+    let end = now() + std::time::Duration::from_secs(3);
+    let mut agent = ForgeClient::new(site.channel(Some(&site.ca.machine_ending(&own, end))));
+    let request = forge::ManagedHostNetworkConfigRequest { dpu_machine_id: Some((&own).into()) };
+    agent.get_managed_host_network_config(request.clone()).await.unwrap();
+    while now() <= end {
+        tokio::time::sleep(end.saturating_sub(now())).await;
+    }
+    let status = agent.get_managed_host_network_config(request).await.unwrap_err();
+    let told = "the client's certificate is over";
+    assert_eq!((status.code(), status.message()), (Code::PermissionDenied, told));
+    site.daemon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_no_machines_certificate_of_the_site_is_not_renewed() {
     let site = Guarded::renewing().await;
     let (own, stranger) = (dpu(1, 0), dpu(9, 0));
@@ -141,7 +177,9 @@ async fn an_issuer_that_would_be_of_no_use_is_refused_at_the_start() {
     let tls = write_tls(dir.path(), &Signer::new("site-ca"));
     let other = tempfile::tempdir().unwrap();
     write_tls(other.path(), &Signer::new("other-ca"));
-    let other = other.path().display();
+    let over = tempfile::tempdir().unwrap();
+    write_tls(over.path(), &Signer::until("old-ca", 2020));
+    let (other, over) = (other.path().display(), over.path().display());
     for (text, faults) in [
         (ISSUER.to_owned(), &["[issuer] needs tls.client_ca: without certificates there is nothing to renew"][..]),
         (
@@ -151,6 +189,10 @@ async fn an_issuer_that_would_be_of_no_use_is_refused_at_the_start() {
         (
             format!("{tls}[issuer]\ncert = 'ca.pem'\nkey = '{other}/ca.key'\n"),
             &["[issuer]: certificates signed with ", "/ca.pem are not let in: "],
+        ),
+        (
+            format!("{tls}[issuer]\ncert = '{over}/ca.pem'\nkey = '{over}/ca.key'\n"),
+            &["[issuer]: the authority's certificate ", "/ca.pem is over"],
         ),
         (format!("{tls}[issuer]\ncert = 'ca.pem'\nkey = 'ca.pem'\n"), &["[issuer]: cannot use ", "/ca.pem: "]),
         (

@@ -1,10 +1,11 @@
+use prost::Message as _;
 use proto::{ConfigVersion, MachineKind, forge};
 use tonic::Status;
 
 use super::{
     ForgeService,
     answer::{from_address, from_faults, from_group, from_store},
-    fields::{instance_id, invalid, machine_id, name, required_name},
+    fields::{description, instance_id, invalid, machine_id, name, required_name},
     view,
 };
 use crate::{
@@ -15,6 +16,9 @@ use crate::{
 
 /// Labels that an instance may have.
 const MOST_LABELS: usize = 64;
+
+/// Bytes of a config as a whole: it is stored, and sent to whoever lists instances.
+const LARGEST_CONFIG: usize = 128 << 10;
 
 impl ForgeService {
     pub(super) async fn allocate(&self, request: forge::InstanceAllocationRequest) -> Result<forge::Instance, Status> {
@@ -76,6 +80,10 @@ impl ForgeService {
 
 /// The tenant of a config whose tenant part is well formed.
 pub(super) fn check_config(config: &forge::InstanceConfig) -> Result<String, Status> {
+    let size = config.encoded_len();
+    if size > LARGEST_CONFIG {
+        return Err(invalid("config", format_args!("{size} bytes are more than {LARGEST_CONFIG}")));
+    }
     let tenant = config.tenant.as_ref().ok_or_else(|| invalid("config.tenant", "is missing"))?;
     let organization = required_name("config.tenant.tenant_organization_id", &tenant.tenant_organization_id)?;
     if let Some(hostname) = tenant.hostname.as_deref().filter(|hostname| !hostname.is_empty()) {
@@ -94,8 +102,10 @@ pub(super) fn check_metadata(metadata: forge::Metadata) -> Result<forge::Metadat
     if metadata.labels.len() > MOST_LABELS {
         return Err(invalid("metadata.labels", format_args!("more than {MOST_LABELS} labels")));
     }
+    description("metadata.description", &metadata.description)?;
     for (place, label) in metadata.labels.iter().enumerate() {
         required_name(&format!("metadata.labels[{place}].key"), &label.key)?;
+        name(&format!("metadata.labels[{place}].value"), label.value.as_deref().unwrap_or_default())?;
     }
     Ok(metadata)
 }

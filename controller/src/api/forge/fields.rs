@@ -6,6 +6,9 @@ use crate::InstanceId;
 /// Longest text that is a name, an id or a source.
 const LONGEST_NAME: usize = 256;
 
+/// Longest text of some lines.
+const LONGEST_DESCRIPTION: usize = 4_096;
+
 pub(super) fn invalid(field: &str, fault: impl std::fmt::Display) -> Status {
     Status::invalid_argument(format!("{field}: {fault}"))
 }
@@ -39,6 +42,14 @@ pub(super) fn name(field: &str, text: &str) -> Result<String, Status> {
         return Err(invalid(field, "has control characters"));
     }
     Ok(text.to_owned())
+}
+
+/// A text of some lines, which people write about something.
+pub(super) fn description(field: &str, text: &str) -> Result<(), Status> {
+    match text.len() > LONGEST_DESCRIPTION {
+        true => Err(invalid(field, format_args!("is longer than {LONGEST_DESCRIPTION} bytes"))),
+        false => Ok(()),
+    }
 }
 
 /// A short text that is not empty.

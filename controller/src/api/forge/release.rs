@@ -3,7 +3,12 @@ use std::collections::BTreeMap;
 use proto::forge;
 use tonic::Status;
 
-use super::{ForgeService, answer::from_store, fields::instance_id, find::known_instance};
+use super::{
+    ForgeService,
+    answer::from_store,
+    fields::{description, instance_id},
+    find::known_instance,
+};
 use crate::{Moment, store::Event};
 
 impl ForgeService {
@@ -14,6 +19,10 @@ impl ForgeService {
         request: forge::InstanceReleaseRequest,
     ) -> Result<forge::InstanceReleaseResult, Status> {
         let id = instance_id("id", request.id.as_ref())?;
+        if let Some(issue) = &request.issue {
+            description("issue.summary", &issue.summary)?;
+            description("issue.details", &issue.details)?;
+        }
         let now = Moment::now();
         let mut tx = self.store.write().await.map_err(from_store)?;
         let mut instance = known_instance(&mut tx, id).await?;

@@ -79,6 +79,11 @@ impl SiteService {
             None => host.id.clone(),
         };
         let known: Vec<&str> = facts::EVENTS.iter().map(|(kind, _)| *kind).collect();
+        let observed = event.kind.contains('.') || event.kind == "dhcp_suppressed";
+        if observed && matches!(caller, Caller::Machine(_)) {
+            let fault = format!("{caller} may not report `{}`: observers do", event.kind.escape_default());
+            return Err(Status::permission_denied(fault));
+        }
         if event.kind == "dhcp_suppressed" {
             acknowledge(&mut tx, &host, arguments.get("mac"), now).await?;
         } else if known.contains(&event.kind.as_str()) {
