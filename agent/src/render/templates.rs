@@ -214,8 +214,8 @@ impl Templates {
     }
 }
 
-/// What one template may render to; the files of the largest configuration that is taken are half as long.
-const MOST_BYTES: usize = 64 << 20;
+/// What one template may render to: that of the largest configuration is a third of it.
+const MOST_BYTES: usize = 32 << 20;
 
 /// A text that ends before it fills the DPU's memory.
 #[derive(Default)]

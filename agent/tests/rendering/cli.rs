@@ -6,6 +6,8 @@ use std::{
     process::{Command, Output},
 };
 
+use agent::render::Templates;
+
 fn fixture(name: &str) -> String {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/nvue").join(name);
     path.to_string_lossy().into_owned()
@@ -180,19 +182,19 @@ fn templates_of_a_directory_are_used_and_their_faults_are_located() {
             "dhcp/kea-dhcp4.json.j2",
             "\"authoritative\": true,",
             "\"authoritative\": true",
-            "template dhcp/kea-dhcp4.json.j2, line 29: does not render to JSON: expected `,` or `}`\n",
+            "template dhcp/kea-dhcp4.json.j2, line +1: does not render to JSON: expected `,` or `}`\n",
         ),
         (
             "nvue/base.nv.j2",
             "evpn enable = on",
             "{% for a in range(20000) %}{% for b in range(20000) %}\nevpn enable = on\n{% endfor %}{% endfor %}",
-            "template nvue/etv.nv.j2: renders to more than 64 MiB",
+            "template nvue/etv.nv.j2: renders to more than 32 MiB",
         ),
         (
             "nvue/macros.nv.j2",
             "timers hold = 9",
             "timers hold = nine",
-            "template nvue/macros.nv.j2, line 37: /vrf/default/router/bgp/peer-group/tenant/timers/hold: `nine` is not of type",
+            "template nvue/macros.nv.j2, line +0: /vrf/default/router/bgp/peer-group/tenant/timers/hold: `nine` is not of type",
         ),
         (
             "nvue/base.nv.j2",
@@ -204,12 +206,18 @@ fn templates_of_a_directory_are_used_and_their_faults_are_located() {
             "dhcp/kea-dhcp4.json.j2",
             "\"authoritative\": true,\n",
             "\"authoritative\": true,\n{%- if networks %}\n, \"x\": nil\n{%- endif %}\n",
-            "template dhcp/kea-dhcp4.json.j2, line 30: does not render to JSON: key must be a string\n",
+            "template dhcp/kea-dhcp4.json.j2, line +2: does not render to JSON: key must be a string\n",
         ),
     ] {
         let dir = changed(name, from, to);
         let error = refused(&[&response, "--templates", dir.path().to_str().unwrap()]);
-        assert!(error.contains(fault), "{fault}\n{error}");
+        // `line +1` is the line behind that of `from`.
+        let (_, shipped) = Templates::shipped().find(|(shipped, _)| *shipped == name).unwrap();
+        let from = shipped[..shipped.find(from).unwrap()].matches('\n').count() + 1;
+        let fault = (0..3).fold(fault.to_owned(), |fault, more| {
+            fault.replace(&format!("line +{more}:"), &format!("line {}:", from + more))
+        });
+        assert!(error.contains(&fault), "{fault}\n{error}");
     }
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join("nvue")).unwrap();

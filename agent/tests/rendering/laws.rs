@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proto::forge::{
     FlatInterfaceConfig, FlatInterfaceNetworkSecurityGroupConfig, ManagedHostNetworkConfig,
     ManagedHostNetworkConfigResponse, ManagedHostQuarantineState, NetworkSecurityGroupRuleAttributes,
-    ResolvedNetworkSecurityGroupRule, RoutingProfile,
+    PrefixFilterPolicyEntry, ResolvedNetworkSecurityGroupRule, RoutingProfile,
 };
 use serde_yaml::Value;
 
@@ -354,7 +354,7 @@ fn more_rules_than_a_dpu_can_be_given_are_refused_by_the_field_that_most_come_of
         let refusal = |response: &_| NetworkConfig::try_from(response).unwrap_err().to_string();
         assert_eq!(
             refusal(&groups),
-            "tenant_interfaces[].network_security_group.rules come to 144000 of 144001 ACL rules, more than 35000"
+            "tenant_interfaces[].network_security_group.rules come to 144000 of 144001 rules in access and prefix lists, more than 35000"
         );
         // A quarantine is not held up by them.
         groups.managed_host_config.as_mut().unwrap().quarantine_state = Some(ManagedHostQuarantineState::default());
@@ -364,7 +364,19 @@ fn more_rules_than_a_dpu_can_be_given_are_refused_by_the_field_that_most_come_of
             vpc_prefixes: prefixes(true, position, 2500),
             ..Default::default()
         });
-        let fault = "tenant_interfaces[].vpc_prefixes come to 40000 of 40001 ACL rules, more than 35000";
+        let fault =
+            "tenant_interfaces[].vpc_prefixes come to 40000 of 40001 rules in access and prefix lists, more than 35000";
         assert_eq!(refusal(&prefixes), fault);
     }
+    let mut announced = with_sixteen_ports(5, |_| FlatInterfaceConfig::default());
+    announced.anycast_site_prefixes = prefixes(false, 0, 2500);
+    let refusal = |response: &_| NetworkConfig::try_from(response).unwrap_err().to_string();
+    assert_eq!(
+        refusal(&announced),
+        "anycast_site_prefixes come to 40000 of 40001 rules in access and prefix lists, more than 35000"
+    );
+    let entries = prefixes(false, 0, 2500).into_iter().map(|prefix| PrefixFilterPolicyEntry { prefix });
+    announced.anycast_site_prefixes.clear();
+    announced.routing_profile.as_mut().unwrap().allowed_anycast_prefixes = entries.collect();
+    assert!(refusal(&announced).starts_with("tenant_interfaces[].vpc_routing_profile come to 40000 of 40001 rules"));
 }

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 
 use super::{ConfigError, NetworkConfig, Port, Prefix, SecurityRule, Virtualization, field::fault};
 
-/// Most ACL rules of all lists. A thousand prefixes on each of sixteen ports come to less, in two lists; what is rendered of
+/// Most rules of all access and prefix lists. A thousand prefixes on each of sixteen ports come to less, in two lists; what is rendered of
 /// more does not fit into the memory that the agent's service may have.
 const MOST_RULES: u64 = 35_000;
 
@@ -28,15 +28,33 @@ impl NetworkConfig {
             ("site_fabric_prefixes", vpcs * self.site_fabric_prefixes.len() as u64),
             ("tenant_interfaces[].vpc_prefixes", self.permits() * self.different(|port| &port.vpc_prefixes)),
             ("tenant_interfaces[].vpc_peer_prefixes", 2 * self.different(|port| &port.peer_prefixes)),
+            ("anycast_site_prefixes", self.announcers() * self.anycast_site_prefixes.len() as u64),
+            ("tenant_interfaces[].vpc_routing_profile", self.ports.iter().map(|port| self.of_profile(port)).sum()),
         ];
         let all = parts.iter().map(|(_, rules)| *rules).fold(0, u64::saturating_add);
         match parts.into_iter().max_by_key(|(_, rules)| *rules) {
             Some((field, most)) if all > MOST_RULES => {
                 let most = if most == all { String::new() } else { format!("{most} of ") };
-                Err(fault(field, format_args!("come to {most}{all} ACL rules, more than {MOST_RULES}")))
+                Err(fault(
+                    field,
+                    format_args!("come to {most}{all} rules in access and prefix lists, more than {MOST_RULES}"),
+                ))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Lists of what hosts may announce: FNN has one for each port.
+    fn announcers(&self) -> u64 {
+        match self.virtualization {
+            Virtualization::Etv => 1,
+            Virtualization::Fnn => self.ports.len() as u64,
+        }
+    }
+
+    /// What a port may announce by its VPC's profile, and what the VPC takes from the underlay.
+    fn of_profile(&self, port: &Port) -> u64 {
+        self.profile_of(port).map_or(0, |profile| (profile.anycast.len() + profile.accepted_leaks.len()) as u64)
     }
 
     /// Lists that permit a VPC's own prefixes: before its denies, and before those of the site's fabric.
