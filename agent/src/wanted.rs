@@ -3,7 +3,7 @@ use crate::{
     fetch::Desired,
     intent::{Digest, Intent, IntentFile},
     plan::Target,
-    render::{self, Environment, HbnVersion, NetworkConfig, RenderedFiles, TemplateError, Templates},
+    render::{self, Environment, HbnVersion, NetworkConfig, RenderedFiles, TemplateError, Templates, Underlay},
 };
 
 use proto::forge::ManagedHostNetworkConfigResponse;
@@ -129,13 +129,13 @@ impl Wanted {
     }
 
     fn render(&self, intent: &Intent, templates: &Templates) -> Result<RenderedFiles, String> {
-        let config = intent.last().map(NetworkConfig::try_from);
-        let files = match (intent, config) {
-            (Intent::Isolated { .. }, config) => {
-                let underlay = config.as_ref().and_then(|config| config.as_ref().ok()).map(NetworkConfig::underlay);
-                render::isolated(&self.environment, underlay, templates)
+        let files = match intent {
+            Intent::Isolated { last } => {
+                let underlay = last.as_deref().and_then(|last| Underlay::try_from(last).ok());
+                render::isolated(&self.environment, underlay.as_ref(), templates)
             }
-            (Intent::Config(response), Some(Ok(config))) => {
+            Intent::Config(response) => {
+                let config = NetworkConfig::try_from(&**response).map_err(|error| error.to_string())?;
                 let files = render::files(&config, &self.environment, templates);
                 // More links than there are is a fault of the site's configuration, and shown as one.
                 let asked = response.min_dpu_functioning_links.and_then(|links| usize::try_from(links).ok());
@@ -144,8 +144,6 @@ impl Wanted {
                     files
                 })
             }
-            (Intent::Config(_), Some(Err(error))) => return Err(error.to_string()),
-            (Intent::Config(_), None) => return Err("there is no configuration".to_owned()),
         };
         files.map_err(|error| error.to_string())
     }

@@ -1,6 +1,6 @@
 //! Choices of rendering that no pair of response and tree shows; most are deliberate differences from NICo.
 
-use agent::render::{self, Environment, Expectations, NetworkConfig, TenantPeer};
+use agent::render::{self, Environment, Expectations, NetworkConfig, TenantPeer, Underlay};
 use proto::forge::{Instance, ManagedHostNetworkConfigResponse, ManagedHostQuarantineState, PrefixFilterPolicyEntry};
 
 use serde_yaml::Value;
@@ -316,6 +316,19 @@ fn an_address_may_be_a_route_server_and_a_host_in_different_vrfs() {
     let mut response = response("nvue_startup_fnn_classic");
     response.route_servers = vec![response.tenant_interfaces[0].ip.clone()];
     assert!(!files(&response).nvue.is_empty());
+}
+
+#[test]
+fn the_underlay_is_known_whatever_else_is_wrong() {
+    let mut response = response("nvue_startup_fnn_with_leaks");
+    let whole = NetworkConfig::try_from(&response).unwrap();
+    response.tenant_interfaces.clear();
+    response.deny_prefixes = vec!["nothing".into()];
+    response.managed_host_config_version = String::new();
+    assert!(NetworkConfig::try_from(&response).is_err());
+    assert_eq!(Underlay::try_from(&response).as_ref(), Ok(whole.underlay()));
+    response.asn = 0;
+    assert_eq!(Underlay::try_from(&response).unwrap_err().to_string(), "asn is missing");
 }
 
 #[test]

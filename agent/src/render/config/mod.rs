@@ -152,6 +152,15 @@ impl NetworkConfig {
     }
 }
 
+impl TryFrom<&ManagedHostNetworkConfigResponse> for Underlay {
+    type Error = ConfigError;
+
+    /// Reads nothing else, so that no fault in what the host had takes a DPU that is cut off its way back.
+    fn try_from(message: &ManagedHostNetworkConfigResponse) -> Result<Self, Self::Error> {
+        underlay(message, virtualization(message.network_virtualization_type)?)
+    }
+}
+
 impl TryFrom<&ManagedHostNetworkConfigResponse> for NetworkConfig {
     type Error = ConfigError;
 
