@@ -186,6 +186,7 @@ fn faults_strike_as_often_as_the_scenario_says_and_in_the_right_words() -> Resul
         (FaultKind::NvuedDown, 1, "Error: Could not connect to nvued.\n", 0),
         (FaultKind::DiesUnapplied, 1, "reloadingError: Could not connect to nvued.\n", 0),
         (FaultKind::DiesApplied, 1, "reloadingError: Could not connect to nvued.\n", 4),
+        (FaultKind::FailsApplied, 1, "Unrecoverable internal error\n", 4),
         (FaultKind::HalfApplied, 1, "Failed to apply [rev_id: 2]\n", 0),
     ] {
         let dpu = Dpu::new()?;
@@ -196,7 +197,7 @@ fn faults_strike_as_often_as_the_scenario_says_and_in_the_right_words() -> Resul
         assert_eq!(dpu.peers()?.len(), runs, "{kind:?}");
         dpu.replace(UNDERLAY)?;
         let again = dpu.nv("config apply -y")?.stdout;
-        assert!(again.starts_with("applied_and_saved") || kind == FaultKind::DiesApplied, "{kind:?}: {again}");
+        assert!(again.starts_with("applied_and_saved") || runs > 0, "{kind:?}: {again}");
         assert_eq!(dpu.peers()?.len(), 4, "{kind:?}");
     }
     Ok(())
@@ -248,6 +249,17 @@ fn a_trial_is_rolled_back_unless_it_is_confirmed() -> Result<()> {
     dpu.nv("config apply -y --confirm 30s")?;
     assert_eq!(dpu.nv("config apply --confirm-yes")?.stdout, "applied_and_saved [rev_id: 3]\n");
     assert_eq!(dpu.peers()?.len(), 4);
+
+    // Either may be done without saying so.
+    for (step, option, runs) in [(Step::Confirm, "--confirm-yes", 4), (Step::RollBack, "--confirm-no", 0)] {
+        let dpu = Dpu::new()?;
+        dpu.replace(UNDERLAY)?;
+        dpu.nv("config apply -y --confirm 30s")?;
+        dpu.fails(step, FaultKind::FailsApplied)?;
+        assert_eq!(dpu.nv(&format!("config apply {option}"))?.stdout, "Unrecoverable internal error\n");
+        assert_eq!(dpu.nv("config apply --confirm-yes")?.stdout, "Error: There is no configuration to confirm.\n");
+        assert_eq!(dpu.peers()?.len(), runs, "{option}");
+    }
     Ok(())
 }
 

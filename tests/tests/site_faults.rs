@@ -1,7 +1,10 @@
 //! What a whole site does when parts of it are killed, or forget.
 
 use anyhow::{Context as _, Result, ensure};
-use tests::{BmcFaults, DpuPlan, HostPlan, HostSide, Revisions, Services, Site, SitePlan, on_site, sessions, until};
+use tests::{
+    BmcFaults, DpuPlan, Fault, FaultKind, HostPlan, HostSide, Revisions, Services, Site, SitePlan, Step, on_site,
+    sessions, until,
+};
 use tokio::time::{Duration, sleep};
 
 const SECS: f64 = 40.0;
@@ -126,6 +129,27 @@ async fn an_agent_that_is_killed_while_nvue_applies_ends_up_right() -> Result<()
         let side = HostSide::of(&Revisions::open(&site.dpu(&dpu)?)?.running()?);
         let address = site.instance_addresses().await?;
         ensure!(side.announced.contains(&format!("{}/32", address[0].address)), "{side:?}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn what_nvue_did_without_saying_so_is_found_out() -> Result<()> {
+    on_site(SitePlan::new(1, 1)?, async |site| {
+        let host = ready_host(site).await?;
+        let dpu = primary(&host)?.clone();
+        let mut scenario = tests::Scenario::default();
+        let fails = |on| Fault { on, kind: FaultKind::FailsApplied, times: Some(1), reason: None, secs: 0.0 };
+        scenario.nv.faults = [Step::Apply, Step::Confirm, Step::RollBack].map(fails).into();
+        site.dpu(&dpu)?.set_scenario(&scenario)?;
+        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
+        site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+        site.reaches(&host, "Assigned/Ready", SECS).await?;
+        let side = HostSide::of(&Revisions::open(&site.dpu(&dpu)?)?.running()?);
+        let address = site.instance_addresses().await?;
+        ensure!(side.announced.contains(&format!("{}/32", address[0].address)), "{side:?}");
+        ensure!(Services::of(&site.dpu(&dpu)?)?.dhcp_runs(), "no DHCP server answers");
         Ok(())
     })
     .await

@@ -83,6 +83,8 @@ pub enum Step {
     Apply,
     /// `nv config apply --confirm-yes`.
     Confirm,
+    /// `nv config apply --confirm-no`.
+    RollBack,
     /// `nv config detach`.
     Detach,
     /// `nv show` and `nv config show`, `history`, `revision`.
@@ -103,8 +105,10 @@ pub enum FaultKind {
     HalfApplied,
     /// NVUE's daemon is not there.
     NvuedDown,
-    /// NVUE's daemon goes away after the configuration took effect.
+    /// NVUE's daemon goes away after the step took effect.
     DiesApplied,
+    /// The step takes effect, and then fails in words that do not say how far it came.
+    FailsApplied,
     /// NVUE's daemon goes away before the configuration took effect.
     DiesUnapplied,
 }

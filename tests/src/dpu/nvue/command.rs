@@ -112,6 +112,7 @@ pub fn run_nv(dir: &DpuDir, args: NvArgs) -> Result<Answer> {
             ConfigVerb::Replace { .. } | ConfigVerb::Patch { .. } => Step::Replace,
             ConfigVerb::Diff { .. } => Step::Diff,
             ConfigVerb::Apply(apply) if apply.confirm_yes => Step::Confirm,
+            ConfigVerb::Apply(apply) if apply.confirm_no => Step::RollBack,
             ConfigVerb::Apply(_) | ConfigVerb::Save => Step::Apply,
             ConfigVerb::Detach => Step::Detach,
             ConfigVerb::Show { .. } | ConfigVerb::History { .. } | ConfigVerb::Revision { .. } => Step::Show,
@@ -122,7 +123,7 @@ pub fn run_nv(dir: &DpuDir, args: NvArgs) -> Result<Answer> {
     match &fault {
         Some(Fault { kind: FaultKind::Hang, secs, .. }) => thread::sleep(Duration::from_secs_f64(*secs)),
         Some(Fault { kind: FaultKind::NvuedDown, .. }) => return Ok(Answer::complains(NVUED_DOWN)),
-        Some(fault) if step != Step::Apply => return Ok(refusal(fault)),
+        Some(fault) if step != Step::Apply && after(fault).is_none() => return Ok(refusal(fault)),
         _ => {}
     }
     match args.verb {
@@ -218,6 +219,9 @@ impl Nv {
                 (self.revisions.roll_back()?, State::RolledBack.word())
             };
             return Ok(match ended {
+                Some(_) if fault.and_then(after).is_some() => {
+                    Answer::complains(fault.and_then(after).unwrap_or_default())
+                }
                 Some(id) => Answer::says(format!("{word} [rev_id: {id}]\n")),
                 None => Answer::complains("Error: There is no configuration to confirm.\n"),
             });
@@ -262,11 +266,10 @@ impl Nv {
                 return Ok(Answer::complains(format!("{said}Failed to apply [rev_id: {id}]\n  {reason}\n")));
             }
             Some(FaultKind::DiesUnapplied) => return Ok(Answer::complains(format!("{said}reloading{NVUED_DOWN}"))),
-            Some(FaultKind::DiesApplied) => {
-                self.revisions.put_in_force(id, state, until)?;
-                return Ok(Answer::complains(format!("{said}reloading{NVUED_DOWN}")));
-            }
             _ => self.revisions.put_in_force(id, state, until)?,
+        }
+        if let Some(words) = fault.and_then(after) {
+            return Ok(Answer::complains(format!("{said}{words}")));
         }
         Ok(Answer::says(format!("{said}{} [rev_id: {id}]\n", state.word())))
     }
@@ -284,6 +287,17 @@ impl Nv {
             },
         };
         self.revisions.tree(id).map(Some)
+    }
+}
+
+/// What is said when a step took effect and failed all the same.
+fn after(fault: &Fault) -> Option<String> {
+    match fault.kind {
+        FaultKind::DiesApplied => Some(format!("reloading{NVUED_DOWN}")),
+        FaultKind::FailsApplied => {
+            Some(format!("{}\n", fault.reason.as_deref().unwrap_or("Unrecoverable internal error")))
+        }
+        _ => None,
     }
 }
 
