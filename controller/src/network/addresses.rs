@@ -73,7 +73,7 @@ pub(super) async fn give_address(
                 .ok_or(AddressError::UsedUp(prefix))?
         }
     };
-    match tx.claim_address(&Address { address, pool, owner: owner.to_owned(), since: now }).await {
+    match tx.claim_address(&Address { address, pool, owner: owner.to_owned(), since: now, forgotten_at: None }).await {
         Ok(()) => Ok(address),
         Err(StoreError::Taken { .. }) => Err(AddressError::Held(address)),
         Err(error) => Err(error.into()),

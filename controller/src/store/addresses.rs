@@ -20,6 +20,8 @@ pub struct Address {
     pub owner: String,
     /// Since when.
     pub since: Moment,
+    /// When the site forgot the owner. Then only an operator frees the address.
+    pub forgotten_at: Option<Moment>,
 }
 
 /// What an address is for.
@@ -104,12 +106,13 @@ impl Tx {
         sorted(&rows)
     }
 
-    /// Takes one address back from its owner. Whoever calls knows that no DPU uses it any more.
+    /// Takes one address back from its owner, unless the site forgot the owner. Whoever calls knows that no DPU uses it any
+    /// more.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn release_address(&mut self, address: IpAddr, owner: &str) -> Result<()> {
-        sqlx::query("DELETE FROM addresses WHERE address = $1 AND owner = $2")
+        sqlx::query("DELETE FROM addresses WHERE address = $1 AND owner = $2 AND forgotten_at IS NULL")
             .bind(address.to_string())
             .bind(owner)
             .execute(&mut *self.inner)
@@ -118,12 +121,13 @@ impl Tx {
         Ok(())
     }
 
-    /// Takes all addresses back from an owner. Whoever calls knows that no DPU uses them any more.
+    /// Takes all addresses back from an owner, but those that it had when the site forgot it. Whoever calls knows that no
+    /// DPU uses them any more.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn release_addresses(&mut self, owner: &str) -> Result<()> {
-        sqlx::query("DELETE FROM addresses WHERE owner = $1")
+        sqlx::query("DELETE FROM addresses WHERE owner = $1 AND forgotten_at IS NULL")
             .bind(owner)
             .execute(&mut *self.inner)
             .await
@@ -145,5 +149,6 @@ fn read_address(row: &Row<'_>) -> Result<Address> {
         pool: row.parsed("pool")?,
         owner: row.text("owner")?,
         since: row.moment("since")?,
+        forgotten_at: row.moment_if_any("forgotten_at")?,
     })
 }

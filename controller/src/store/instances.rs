@@ -259,7 +259,8 @@ impl Tx {
         let owner = id.to_string();
         let mut released = Vec::new();
         for held in self.addresses_of(&owner).await? {
-            if !instance.interfaces.iter().any(|interface| interface.uses(held.address)) {
+            let in_use = instance.interfaces.iter().any(|interface| interface.uses(held.address));
+            if !in_use && held.forgotten_at.is_none() {
                 self.release_address(held.address, &owner).await?;
                 released.push(held.address);
             }

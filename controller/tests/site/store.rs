@@ -96,8 +96,8 @@ async fn an_address_is_unique_whatever_it_is_for(database: &Database) {
     let site = TestSite::start(&database.url).await;
     let mut tx = site.store.write().await.unwrap();
     for pool in [AddressPool::Loopback, AddressPool::Admin, AddressPool::Instance] {
-        let twin =
-            Address { address: "10.180.62.1".parse().unwrap(), pool, owner: "someone".into(), since: Moment::now() };
+        let (address, owner) = ("10.180.62.1".parse().unwrap(), "someone".into());
+        let twin = Address { address, pool, owner, since: Moment::now(), forgotten_at: None };
         let refusal = tx.claim_address(&twin).await.unwrap_err();
         assert_eq!(refusal.to_string(), "address `10.180.62.1` is already taken");
     }

@@ -18,6 +18,7 @@ on_each_database! {
     a_change_of_metadata_alone_is_no_network_update,
     a_released_instance_keeps_host_and_addresses_until_the_rules_let_go,
     an_alert_against_deletion_refuses_a_release_and_is_named,
+    what_a_forgotten_instance_had_only_an_operator_frees,
 }
 
 async fn a_live_update_holds_old_and_new_addresses_until_released(database: &Database) {
@@ -151,4 +152,42 @@ async fn an_alert_against_deletion_refuses_a_release_and_is_named(database: &Dat
     let refusal = site.forge.release_instance(Request::new(request)).await.unwrap_err();
     assert_eq!(refusal.code(), Code::FailedPrecondition);
     assert!(refusal.message().contains("alert Evidence (disk) has PreventInstanceDeletion"), "{refusal}");
+}
+
+async fn what_a_forgotten_instance_had_only_an_operator_frees(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
+    let id = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap().id.unwrap();
+    let key: controller::InstanceId = id.value.parse().unwrap();
+    let mut tx = site.store.write().await.unwrap();
+    tx.forget_host(&host(1)).await.unwrap();
+    tx.commit().await.unwrap();
+    let held = async || {
+        let held = site.store.read().await.unwrap().addresses_of(&id.value).await.unwrap();
+        held.iter().map(|held| (held.address.to_string(), held.forgotten_at.is_some())).collect::<Vec<_>>()
+    };
+    assert_eq!(held().await, [("192.0.2.2".to_owned(), true)]);
+
+    let again = forge::InstanceAllocationRequest {
+        instance_id: Some(id.clone()),
+        ..allocation(2, vec![interface(&vpc.prefixes[0])])
+    };
+    let refusal = site.allocate(again.clone()).await.unwrap_err();
+    assert_eq!(refusal.code(), Code::AlreadyExists);
+    assert_eq!(refusal.message(), format!("instance_id: {} holds address 192.0.2.2 already", id.value));
+
+    // Nor does anything that is given back under its name free what it had.
+    let mut tx = site.store.write().await.unwrap();
+    let forgotten = "192.0.2.2".parse().unwrap();
+    tx.release_addresses(&id.value).await.unwrap();
+    tx.release_address(forgotten, &id.value).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(held().await, [("192.0.2.2".to_owned(), true)]);
+
+    let mut tx = site.store.write().await.unwrap();
+    assert!(tx.release_forgotten(forgotten).await.unwrap());
+    tx.commit().await.unwrap();
+    site.allocate(again.clone()).await.unwrap();
+    let mut tx = site.store.write().await.unwrap();
+    tx.release_instance(key).await.unwrap();
+    assert!(tx.addresses_of(&id.value).await.unwrap().is_empty());
 }

@@ -49,6 +49,10 @@ impl ForgeService {
         if let Some(refusal) = self.judge.allocation_refusal(&record, request.allow_unhealthy_machine) {
             return Err(Status::failed_precondition(format!("host {host} cannot be allocated: {refusal}")));
         }
+        if let Some(held) = tx.addresses_of(&id.to_string()).await.map_err(from_store)?.first() {
+            // Of an instance that is there, or of a forgotten one that DPUs may still run.
+            return Err(Status::already_exists(format!("instance_id: {id} holds address {} already", held.address)));
+        }
         let group = config.network_security_group_id.as_deref();
         check_security_group(&mut tx, group, &tenant).await.map_err(from_group)?;
         let vpcs = tx.vpcs().await.map_err(from_store)?;
