@@ -14,6 +14,10 @@ pub(super) fn check(rows: Rows, record: &HostRecord) -> Result<(), ActionError> 
         return Ok(());
     }
     let Some(instance) = &record.instance else { return Ok(()) };
+    if let Some(place) = instance.missing_dpus(&record.dpus).first() {
+        let why = "is not known, so nobody says that it let go".to_owned();
+        return Err(ActionError::Held { dpu: format!("at place {place}"), why });
+    }
     for dpu in &record.dpus {
         let seen = record.observations.get(&dpu.id);
         let wanted = record.host.network_version;

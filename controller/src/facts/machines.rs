@@ -21,9 +21,11 @@ pub(super) fn host(record: &HostRecord, found: &Findings<'_>) -> rules::Host {
     let cleanup_failed = events.filter(|event| event.kind == "cleaned").any(says_failed);
     let granted =
         rules::Host { other_nics_synced: true, supernics_unlocked: true, cleanup_failed, ..Default::default() };
+    // A DPU that the instance needs is part of the host even if the site knows none at its place.
+    let missing = record.instance.as_ref().map_or(0, |instance| instance.missing_dpus(&record.dpus).len());
     rules::Host {
         paired: true,
-        associated_dpus: i64::try_from(record.dpus.len()).unwrap_or(i64::MAX),
+        associated_dpus: i64::try_from(record.dpus.len() + missing).unwrap_or(i64::MAX),
         use_admin_network: record.host.use_admin_network,
         quarantined: record.host.quarantine.is_some(),
         discovered_at: event(&["discovered"]),

@@ -40,10 +40,11 @@ pub struct InterfaceFault {
 /// Virtual functions of a DPU, numbered from 0.
 const VIRTUAL_FUNCTIONS: u32 = 16;
 
-/// Reads the interfaces of a tenant's config for a host with `dpus` DPUs.
+/// Reads the interfaces of a tenant's config for a host whose DPUs are at the places `dpus`.
 ///
 /// A physical interface that names no device goes to the primary DPU if it is the only physical one. One that names a
 /// device goes to the DPU at the place of its number. A virtual one goes where its device says, or to the primary DPU.
+/// Without a primary DPU, over which it boots, a host can carry nothing.
 ///
 /// # Errors
 /// All faults, each with its field.
@@ -51,7 +52,7 @@ pub fn wanted_interfaces(
     config: &InstanceNetworkConfig,
     vpcs: &[Vpc],
     tenant: &str,
-    dpus: usize,
+    dpus: &[u32],
 ) -> Result<Vec<WantedInterface>, Vec<InterfaceFault>> {
     let mut faults = Vec::new();
     let mut wanted: Vec<WantedInterface> = Vec::new();
@@ -83,8 +84,8 @@ pub fn wanted_interfaces(
         if !names_device && function == Some(PortFunction::Physical) && physical > 1 {
             fault("device", "must be given: more than one physical interface is asked for".into());
         }
-        if dpu_position as usize >= dpus.max(1) {
-            fault("device_instance", format!("{dpu_position} is not there: the host has {dpus} DPUs"));
+        if names_device && !dpus.contains(&dpu_position) {
+            fault("device_instance", format!("{dpu_position} is not there: the host has {} DPUs", dpus.len()));
         }
         let prefix = match &interface.network_details {
             Some(NetworkDetails::VpcPrefixId(id)) => id.value.parse().map_err(|error| format!("{error}")),
@@ -170,9 +171,12 @@ pub fn wanted_interfaces(
             });
         }
     }
-    if config.interfaces.is_empty() {
-        let field = "config.network.interfaces".to_owned();
-        faults.push(InterfaceFault { field, fault: "must name at least one interface".into() });
+    let of_all = [
+        (config.interfaces.is_empty(), "must name at least one interface"),
+        (!dpus.contains(&0), "have nobody to carry them: the host has no primary DPU"),
+    ];
+    for (_, fault) in of_all.into_iter().filter(|(wrong, _)| *wrong) {
+        faults.push(InterfaceFault { field: "config.network.interfaces".to_owned(), fault: fault.to_owned() });
     }
     if faults.is_empty() { Ok(wanted) } else { Err(faults) }
 }

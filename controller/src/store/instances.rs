@@ -5,7 +5,7 @@ use proto::{ConfigVersion, MachineId, forge};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Result, StoreError, Tx,
+    Dpu, Result, StoreError, Tx,
     error::{failed, is_taken},
     row::{Row, micros, to_json},
 };
@@ -116,6 +116,19 @@ impl Instance {
     #[must_use]
     pub fn required_dpus(&self) -> Vec<u32> {
         let mut places: Vec<u32> = self.interfaces.iter().map(|interface| interface.dpu_position).collect();
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
+    /// Places at which the host has no DPU, of those that an interface needs, needed or is to need, and of the primary DPU,
+    /// over which the host boots. Nobody acknowledges for them.
+    #[must_use]
+    pub fn missing_dpus(&self, dpus: &[Dpu]) -> Vec<u32> {
+        let update = self.network_update.iter().flat_map(|update| &update.interfaces);
+        let interfaces = self.interfaces.iter().chain(update).map(|interface| interface.dpu_position);
+        let mut places: Vec<u32> = interfaces.chain([0]).collect();
+        places.retain(|place| dpus.iter().all(|dpu| dpu.position != *place));
         places.sort_unstable();
         places.dedup();
         places

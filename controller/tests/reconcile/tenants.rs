@@ -10,7 +10,7 @@ use proto::{
 };
 use tonic::{Code, Request};
 
-use crate::site::{TestSite, host_id, settings};
+use crate::site::{TestSite, dpu_id, host_id, settings};
 
 async fn with_instance(site: &TestSite) -> common::InstanceId {
     let (_, instance) = site.instance_in_use().await;
@@ -71,4 +71,22 @@ async fn evidence_keeps_an_instance_from_its_tenants_release_but_not_from_force_
         tokio::time::sleep(Duration::from_millis(25)).await;
     }
     panic!("the host is still in {}", site.state(0).await);
+}
+
+#[tokio::test]
+async fn an_instance_waits_for_a_dpu_that_it_needs_and_the_site_no_longer_knows() {
+    let site = TestSite::start(1, "Ready").await;
+    let running = site.reconcile(settings());
+    let vpc = site.create_vpc().await;
+    site.create_instance(0, &vpc).await;
+    site.until_state(0, "Assigned/WaitingForNetworkConfig").await;
+    let mut tx = site.store.write().await.unwrap();
+    tx.forget_dpu(&dpu_id(0, 0)).await.unwrap();
+    tx.commit().await.unwrap();
+    site.acknowledge(0, 1).await;
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    let life = site.record(0).await.life;
+    assert_eq!(life.state.as_str(), "Assigned/WaitingForNetworkConfig");
+    assert_eq!(life.outcome.gate, "managed_host_config_synced", "{:?}", life.outcome);
+    running.stop().await;
 }

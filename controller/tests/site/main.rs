@@ -12,6 +12,7 @@ mod documented;
 mod examples;
 mod guarded;
 mod instances;
+mod places;
 mod renewal;
 mod security_groups;
 mod site_file;

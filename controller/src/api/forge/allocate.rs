@@ -11,7 +11,7 @@ use super::{
 use crate::{
     InstanceId, Moment,
     network::{allocate_interfaces, check_security_group, wanted_interfaces},
-    store::Instance,
+    store::{Dpu, Instance},
 };
 
 /// Labels that an instance may have.
@@ -56,7 +56,8 @@ impl ForgeService {
         let group = config.network_security_group_id.as_deref();
         check_security_group(&mut tx, group, &tenant).await.map_err(from_group)?;
         let vpcs = tx.vpcs().await.map_err(from_store)?;
-        let wanted = wanted_interfaces(network, &vpcs, &tenant, record.dpus.len()).map_err(|all| from_faults(&all))?;
+        let wanted =
+            wanted_interfaces(network, &vpcs, &tenant, &places(&record.dpus)).map_err(|all| from_faults(&all))?;
         let interfaces =
             allocate_interfaces(&mut tx, site, &vpcs, id, &wanted, &[], now).await.map_err(from_address)?;
         let instance = Instance {
@@ -80,6 +81,11 @@ impl ForgeService {
         self.dirty.mark(host);
         Ok(view::instance(instance, &record, &vpcs, &self.judge))
     }
+}
+
+/// Places of DPUs within their host.
+pub(super) fn places(dpus: &[Dpu]) -> Vec<u32> {
+    dpus.iter().map(|dpu| dpu.position).collect()
 }
 
 /// The tenant of a config whose tenant part is well formed.

@@ -3,7 +3,7 @@ use tonic::Status;
 
 use super::{
     ForgeService,
-    allocate::{check_config, check_metadata},
+    allocate::{check_config, check_metadata, places},
     answer::{from_address, from_faults, from_group, from_store},
     fields::{instance_id, invalid, version},
     find::known_instance,
@@ -46,8 +46,8 @@ impl ForgeService {
             if instance.network_update.is_some() {
                 return refuse(format!("a network update of instance {id} is under way"));
             }
-            let dpus = tx.dpus_of(&instance.host).await.map_err(from_store)?.len();
-            let wanted = wanted_interfaces(network, &vpcs, &tenant, dpus).map_err(|all| from_faults(&all))?;
+            let dpus = tx.dpus_of(&instance.host).await.map_err(from_store)?;
+            let wanted = wanted_interfaces(network, &vpcs, &tenant, &places(&dpus)).map_err(|all| from_faults(&all))?;
             let present = &instance.interfaces;
             let interfaces =
                 allocate_interfaces(&mut tx, site, &vpcs, id, &wanted, present, now).await.map_err(from_address)?;

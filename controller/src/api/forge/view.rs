@@ -60,6 +60,9 @@ fn unsynced(instance: &Instance, record: &HostRecord, judge: &Judge) -> Option<S
     if instance.network_update.is_some() {
         return Some("network update in progress".to_owned());
     }
+    if let Some(place) = instance.missing_dpus(&record.dpus).first() {
+        return Some(format!("the host has no DPU at place {place}, which the instance needs"));
+    }
     let wanted = record.host.network_version;
     for dpu in &record.dpus {
         match record.observations.get(&dpu.id).and_then(|seen| seen.network_version) {
