@@ -14,6 +14,7 @@ mod renew;
 mod security;
 mod settings;
 mod vpc;
+mod vpc_holders;
 
 pub use addresses::{AddressError, give_admin_address, give_loopback};
 pub use admission::{InterfaceFault, WantedInterface, wanted_interfaces};

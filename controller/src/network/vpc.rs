@@ -4,6 +4,7 @@ use super::{
     SiteNetwork,
     pools::{PoolError, next_number},
     renew::renew_networks,
+    vpc_holders::{check_unused, hold_former_peer},
 };
 use crate::{
     Moment, VpcId, VpcPrefixId,
@@ -39,6 +40,14 @@ pub enum VpcError {
         name: String,
         /// One of its instances.
         instance: String,
+    },
+    /// DPUs may still use its numbers and prefixes.
+    #[error("VPC `{name}` is held: {why}")]
+    Held {
+        /// Name of the VPC.
+        name: String,
+        /// Who may use them, and what ends that.
+        why: String,
     },
     /// Its hosts reach those of another VPC.
     #[error("VPC `{name}` is peered with VPC `{peer}`")]
@@ -85,6 +94,13 @@ pub async fn create_vpc(
         return Err(VpcError::NotRouted(name.to_owned()));
     }
     check_prefixes(site, &others, prefixes)?;
+    // Of a VPC that is gone: no prefix of those that are there holds it.
+    for held in tx.addresses().await? {
+        if let Some(prefix) = prefixes.iter().find(|prefix| prefix.contains(&held.address)) {
+            let with = format!("address {}, which {} holds", held.address, held.owner);
+            return Err(VpcError::Overlap { prefix: *prefix, with });
+        }
+    }
     let mut vnis = Vec::new();
     let mut vlans = Vec::new();
     let vni = next_number(tx, NumberPool::Vni, &site.vnis, &vnis).await?;
@@ -139,29 +155,30 @@ pub async fn peer_vpcs(tx: &mut Tx, one: &Vpc, other: &Vpc, peered: bool, now: M
         true if one.id == other.id => return unlike("they are the same"),
         true if one.virtualization != other.virtualization => return unlike("one is bridged, the other routed"),
         true => tx.add_vpc_peering(one.id, other.id).await?,
-        false => tx.remove_vpc_peering(one.id, other.id).await?,
+        false => {
+            tx.remove_vpc_peering(one.id, other.id).await?;
+            hold_former_peer(tx, one, other).await?;
+            hold_former_peer(tx, other, one).await?;
+        }
     }
     let in_either =
         |instance: &Instance| instance.interfaces.iter().any(|interface| [one.id, other.id].contains(&interface.vpc));
     Ok(renew_networks(tx, now, in_either).await?)
 }
 
-/// Removes a VPC that no instance uses.
+/// Removes a VPC that no DPU uses: its numbers and prefixes are free then.
 ///
 /// # Errors
-/// [`VpcError::InUse`] as long as an instance has, had or is to have an interface in it and its addresses are held.
+/// [`VpcError::InUse`] as long as an instance has, had or is to have an interface in it and its addresses are held,
+/// [`VpcError::Peered`] as long as it has a peer, [`VpcError::Held`] as long as DPUs that were told of it have not confirmed
+/// that they no longer use it.
 pub async fn delete_vpc(tx: &mut Tx, vpc: &Vpc) -> Result<(), VpcError> {
     if let Some(peer) = vpc.peers.first() {
         let known = tx.vpcs().await?.into_iter().find(|known| known.id == *peer);
         let peer = known.map_or_else(|| peer.to_string(), |known| known.name);
         return Err(VpcError::Peered { name: vpc.name.clone(), peer });
     }
-    for instance in tx.instances().await? {
-        let update = instance.network_update.iter().flat_map(|update| &update.interfaces);
-        if instance.interfaces.iter().chain(update).any(|interface| interface.vpc == vpc.id) {
-            return Err(VpcError::InUse { name: vpc.name.clone(), instance: instance.id.to_string() });
-        }
-    }
+    check_unused(tx, vpc).await?;
     tx.remove_vpc(vpc).await?;
     Ok(())
 }

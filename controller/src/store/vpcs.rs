@@ -207,7 +207,34 @@ impl Tx {
         if none { Err(StoreError::missing("VPC peering", format_args!("{one} and {other}"))) } else { Ok(()) }
     }
 
-    /// Removes a VPC and gives its numbers back. Whoever calls knows that no instance uses it.
+    /// Notes that the DPUs of an owner of addresses, an instance, may use a VPC that no interface of it says anything of.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn add_vpc_holder(&mut self, vpc: VpcId, owner: &str) -> Result<()> {
+        sqlx::query("INSERT INTO vpc_holders (vpc_id, owner) VALUES ($1, $2) ON CONFLICT DO NOTHING")
+            .bind(vpc.to_string())
+            .bind(owner)
+            .execute(&mut *self.inner)
+            .await
+            .map_err(failed("noting who may use a VPC"))?;
+        Ok(())
+    }
+
+    /// Owners that were noted as holders of a VPC since it was made.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn vpc_holders(&mut self, vpc: VpcId) -> Result<Vec<String>> {
+        let rows = sqlx::query("SELECT owner FROM vpc_holders WHERE vpc_id = $1 ORDER BY owner")
+            .bind(vpc.to_string())
+            .fetch_all(&mut *self.inner)
+            .await
+            .map_err(failed("reading who may use a VPC"))?;
+        rows.iter().map(|row| Row(row).text("owner")).collect()
+    }
+
+    /// Removes a VPC and gives its numbers back. Whoever calls knows that no DPU uses it.
     ///
     /// # Errors
     /// [`StoreError::Missing`] if there is none.
@@ -217,14 +244,17 @@ impl Tx {
         }
         self.release_numbers(&vpc.id.to_string()).await?;
         let id = vpc.id.to_string();
-        for statement in ["DELETE FROM vpc_prefixes WHERE vpc_id = $1", "DELETE FROM vpcs WHERE id = $1"] {
+        let mut gone = 0;
+        for statement in [
+            "DELETE FROM vpc_holders WHERE vpc_id = $1",
+            "DELETE FROM vpc_prefixes WHERE vpc_id = $1",
+            "DELETE FROM vpcs WHERE id = $1",
+        ] {
             let done =
                 sqlx::query(statement).bind(&id).execute(&mut *self.inner).await.map_err(failed("removing a VPC"))?;
-            if statement.contains("vpcs") && done.rows_affected() == 0 {
-                return Err(StoreError::missing("VPC", id));
-            }
+            gone = done.rows_affected();
         }
-        Ok(())
+        if gone == 0 { Err(StoreError::missing("VPC", id)) } else { Ok(()) }
     }
 }
 

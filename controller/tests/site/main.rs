@@ -18,4 +18,5 @@ mod security_groups;
 mod site_file;
 mod store;
 mod updates;
+mod vpc_holders;
 mod vpcs;

@@ -77,7 +77,7 @@ fn from_vpc(error: VpcError) -> Status {
         VpcError::Store(error) => from_store(error),
         VpcError::Overlap { .. } => Status::already_exists(error.to_string()),
         VpcError::Prefix { .. } | VpcError::Unlike { .. } => Status::invalid_argument(error.to_string()),
-        VpcError::InUse { .. } | VpcError::NotRouted(_) | VpcError::Peered { .. } => {
+        VpcError::InUse { .. } | VpcError::Held { .. } | VpcError::NotRouted(_) | VpcError::Peered { .. } => {
             Status::failed_precondition(error.to_string())
         }
         VpcError::Pool(_) => Status::resource_exhausted(error.to_string()),

@@ -1,0 +1,122 @@
+//! What a VPC had goes to nobody else while a DPU may use it.
+
+use controller::{
+    Moment,
+    network::{create_vpc, delete_vpc, peer_vpcs},
+    store::Virtualization,
+};
+
+use crate::support::{Database, TestSite, allocation, host, interface};
+
+on_each_database! {
+    a_forgotten_instance_holds_its_vpc_until_an_operator_frees_its_addresses,
+    the_end_of_a_peering_holds_a_vpc_until_the_other_ones_dpus_confirm_it,
+    a_forgotten_instance_holds_the_former_peer_of_its_vpc_too,
+}
+
+async fn end_peering(site: &TestSite, one: &str, other: &str) {
+    peer(site, one, other, false).await;
+}
+
+async fn peer(site: &TestSite, one: &str, other: &str, peered: bool) {
+    let mut tx = site.store.write().await.unwrap();
+    let vpcs = tx.vpcs().await.unwrap();
+    let named = |name: &str| vpcs.iter().find(|vpc| vpc.name == name).unwrap();
+    peer_vpcs(&mut tx, named(one), named(other), peered, Moment::now()).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+/// The refusal, or nothing if the VPC is gone.
+async fn delete(site: &TestSite, name: &str) -> Option<String> {
+    let mut tx = site.store.write().await.unwrap();
+    let vpc = tx.vpcs().await.unwrap().into_iter().find(|vpc| vpc.name == name).unwrap();
+    let refusal = delete_vpc(&mut tx, &vpc).await.err().map(|error| error.to_string());
+    tx.commit().await.unwrap();
+    refusal
+}
+
+async fn forget_host(site: &TestSite, n: u32) {
+    let mut tx = site.store.write().await.unwrap();
+    tx.forget_host(&host(n)).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+async fn free(site: &TestSite, address: &str) {
+    let mut tx = site.store.write().await.unwrap();
+    assert!(tx.release_forgotten(address.parse().unwrap()).await.unwrap());
+    tx.commit().await.unwrap();
+}
+
+async fn a_forgotten_instance_holds_its_vpc_until_an_operator_frees_its_addresses(database: &Database) {
+    for virtualization in [Virtualization::Etv, Virtualization::Fnn] {
+        let site = TestSite::start(&database.url).await;
+        let red = site.vpc_of(virtualization, "red", &["192.0.2.0/24", "2001:db8::/64"]).await;
+        site.acknowledge_all(1).await;
+        let id = site.allocate(allocation(1, vec![interface(&red.prefixes[0])])).await.unwrap().id.unwrap().value;
+        assert_eq!(delete(&site, "red").await.unwrap(), format!("VPC `red` is used by instance {id}"));
+        forget_host(&site, 1).await;
+        let last = if virtualization == Virtualization::Etv { 2 } else { 1 };
+        for address in [format!("192.0.2.{last}"), format!("2001:db8::{last}")] {
+            let refusal = delete(&site, "red").await.unwrap();
+            let why = format!("{id}, which the site forgot, may still use {address}: free it once nothing does");
+            assert_eq!(refusal, format!("VPC `red` is held: {why}"));
+            free(&site, &address).await;
+        }
+        assert_eq!(delete(&site, "red").await, None);
+        add_hosts_again(&site).await;
+    }
+}
+
+async fn add_hosts_again(site: &TestSite) {
+    let file = controller::SiteFile::parse("site.yaml", &crate::support::site_text(2)).unwrap();
+    let hosts = controller::check_hosts(&file.hosts, &"Ready".into()).unwrap();
+    controller::add_hosts(&site.store, Some(&site.network), &hosts, Moment::now()).await.unwrap();
+}
+
+async fn the_end_of_a_peering_holds_a_vpc_until_the_other_ones_dpus_confirm_it(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let mine = site.vpc("mine", &["192.0.2.0/24"]).await;
+    site.vpc("other", &["198.51.100.0/24"]).await;
+    peer(&site, "mine", "other", true).await;
+    site.acknowledge_all(1).await;
+    site.allocate(allocation(1, vec![interface(&mine.prefixes[0])])).await.unwrap();
+    site.use_admin_network(&host(1), false).await;
+    site.acknowledge_all(1).await;
+    end_peering(&site, "mine", "other").await;
+    let refusal = delete(&site, "other").await.unwrap();
+    let why = "DPU host-1-dpu0 has not confirmed that a peering with it ended";
+    assert_eq!(refusal, format!("VPC `other` is held: {why}"));
+    site.acknowledge_all(1).await;
+    assert_eq!(delete(&site, "other").await, None);
+    let mut tx = site.store.write().await.unwrap();
+    let (prefixes, etv) = (["198.51.100.0/24".parse().unwrap()], Virtualization::Etv);
+    create_vpc(&mut tx, &site.network, "next", "third", etv, &prefixes, Moment::now()).await.unwrap();
+}
+
+async fn a_forgotten_instance_holds_the_former_peer_of_its_vpc_too(database: &Database) {
+    // Whether the peering ends before the host is forgotten or after.
+    for before in [true, false] {
+        let site = TestSite::start(&database.url).await;
+        let mine = site.vpc("mine", &["192.0.2.0/24"]).await;
+        site.vpc("other", &["198.51.100.0/24"]).await;
+        peer(&site, "mine", "other", true).await;
+        site.acknowledge_all(1).await;
+        let id = site.allocate(allocation(1, vec![interface(&mine.prefixes[0])])).await.unwrap().id.unwrap().value;
+        site.use_admin_network(&host(1), false).await;
+        site.acknowledge_all(1).await;
+        if before {
+            end_peering(&site, "mine", "other").await;
+        }
+        forget_host(&site, 1).await;
+        if !before {
+            end_peering(&site, "mine", "other").await;
+        }
+        let refusal = delete(&site, "other").await.unwrap();
+        let why = format!("{id}, which the site forgot, may still use 192.0.2.2: free it once nothing does");
+        assert_eq!(refusal, format!("VPC `other` is held: {why}"));
+        free(&site, "192.0.2.2").await;
+        assert_eq!(delete(&site, "other").await, None);
+        assert_eq!(delete(&site, "mine").await, None);
+        add_hosts_again(&site).await;
+    }
+}
