@@ -101,6 +101,10 @@ async fn a_forgotten_dpu_keeps_its_addresses_until_an_operator_frees_them() {
     assert_eq!(free(loopback).await.unwrap_err(), Code::FailedPrecondition);
     site.site.forget_dpu(forget()).await.unwrap();
     assert_eq!(held().await.len(), before.len());
+    let listed = site.site.list_addresses(Request::new(site::ListAddressesRequest {})).await.unwrap().into_inner();
+    let forgotten: Vec<_> = listed.addresses.iter().filter(|held| !held.forgotten_at.is_empty()).collect();
+    assert_eq!(forgotten.len(), 2, "its loopback and its admin address");
+    assert!(forgotten.iter().all(|held| held.owner == crate::site::dpu_id(0, 1).as_str()), "{forgotten:?}");
     free(loopback).await.unwrap();
     assert_eq!(held().await.len(), before.len() - 1);
     assert_eq!(free(loopback).await.unwrap_err(), Code::NotFound);

@@ -3,7 +3,7 @@ use std::{collections::HashMap, net::IpAddr};
 use proto::site;
 use tonic::Status;
 
-use super::{SiteService, answer::from_store};
+use super::{SiteService, answer::from_store, summary::time};
 
 impl SiteService {
     pub(super) async fn addresses(&self) -> Result<site::ListAddressesResponse, Status> {
@@ -26,6 +26,7 @@ impl SiteService {
             pool: address.pool.to_string(),
             owner: names.get(&address.owner).cloned().unwrap_or(address.owner),
             since: address.since.to_string(),
+            forgotten_at: time(address.forgotten_at),
         };
         Ok(site::ListAddressesResponse { addresses: addresses.into_iter().map(view).collect() })
     }

@@ -12,7 +12,7 @@ use crate::{
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Verb {
-    /// Every address, its pool and its owner
+    /// Every address, its pool and its owner; `forgotten` stands with those that `release` is for
     List,
     /// Frees an address whose owner the site has forgotten; be sure that nothing uses it any more
     Release {
@@ -30,8 +30,11 @@ pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) 
     }
     let answer = controller.site.list_addresses(ListAddressesRequest {}).await.map_err(failure)?.into_inner();
     let now = SystemTime::now();
-    let row =
-        |given: &Address| [given.address.clone(), given.pool.clone(), given.owner.clone(), ago(&given.since, now)];
+    let owner = |given: &Address| match given.forgotten_at.as_str() {
+        "" => given.owner.clone(),
+        at => format!("{}, forgotten {}", given.owner, ago(at, now)),
+    };
+    let row = |given: &Address| [given.address.clone(), given.pool.clone(), owner(given), ago(&given.since, now)];
     format.answer(&answer, |answer| {
         table(["ADDRESS", "POOL", "OWNER", "SINCE"], answer.addresses.iter().map(row).collect(), "no addresses")
     })
