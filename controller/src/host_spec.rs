@@ -96,6 +96,8 @@ impl Check {
                 name.chars().take(80).collect::<String>().escape_default()
             );
             self.fault(field, fault);
+        } else if name.parse::<MachineId>().is_ok() {
+            self.fault(field, format!("`{name}` is a machine id, which would stand for another machine"));
         } else {
             self.unique(field, name);
         }
@@ -188,7 +190,9 @@ mod tests {
         twin.bmc = Some(site::BmcSpec { url: "ftp://root:secret@192.0.2.1".into(), ..Default::default() });
         let nameless = site::HostSpec { machine_id: id('d', 9), ..Default::default() };
         let bad_name = host("Rack 7/Ü", 4);
-        let faults = check_hosts(&[host("a", 1), twin, nameless, bad_name], &StatePath::from("X")).unwrap_err();
+        let mut posing = host(&id('h', 6).unwrap().id, 5);
+        posing.dpus[0].name = "b-dpu0".into();
+        let faults = check_hosts(&[host("a", 1), twin, nameless, bad_name, posing], &StatePath::from("X")).unwrap_err();
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         let host_id = format!("fm100hs{:0>52}", 1);
         assert_eq!(
@@ -208,6 +212,7 @@ mod tests {
                 "hosts[3].dpus[0].name: `Rack 7/\\u{dc}-dpu0` is no DNS label: 1 to 63 of a-z, 0-9 and - (not first \
                  or last)"
                     .to_owned(),
+                format!("hosts[4].name: `fm100hs{:0>52}` is a machine id, which would stand for another machine", 6),
             ]
         );
     }

@@ -108,7 +108,7 @@ impl Tx {
         row.as_ref().map(|row| read_dpu(&Row(row))).transpose()
     }
 
-    /// The DPU with this machine id or name.
+    /// The DPU with this machine id, or else with this name.
     ///
     /// # Errors
     /// [`StoreError::Missing`] if there is none.
@@ -116,7 +116,8 @@ impl Tx {
         if id_or_name.contains('\0') {
             return Err(StoreError::missing("DPU", id_or_name.escape_default()));
         }
-        let row = sqlx::query("SELECT * FROM dpus WHERE id = $1 OR name = $1")
+        let by_id_first = "SELECT * FROM dpus WHERE id = $1 OR name = $1 ORDER BY CASE WHEN id = $1 THEN 0 ELSE 1 END";
+        let row = sqlx::query(by_id_first)
             .bind(id_or_name)
             .fetch_optional(&mut *self.inner)
             .await

@@ -152,7 +152,7 @@ impl Tx {
         row.as_ref().map(|row| read_host(&Row(row))).transpose()
     }
 
-    /// The host with this machine id or name.
+    /// The host with this machine id, or else with this name.
     ///
     /// # Errors
     /// [`StoreError::Missing`] if there is none.
@@ -161,7 +161,8 @@ impl Tx {
         if id_or_name.contains('\0') {
             return Err(StoreError::missing("host", id_or_name.escape_default()));
         }
-        let row = sqlx::query("SELECT * FROM hosts WHERE id = $1 OR name = $1")
+        let by_id_first = "SELECT * FROM hosts WHERE id = $1 OR name = $1 ORDER BY CASE WHEN id = $1 THEN 0 ELSE 1 END";
+        let row = sqlx::query(by_id_first)
             .bind(id_or_name)
             .fetch_optional(&mut *self.inner)
             .await

@@ -22,6 +22,7 @@ on_each_database! {
     a_restart_keeps_everything,
     a_machine_has_one_replace_report_and_one_report_a_source,
     what_a_forgotten_dpu_had_is_held_and_comes_back_with_it,
+    a_machine_is_found_by_its_id_before_one_that_is_named_like_it,
     everything_is_counted,
     two_tasks_count_to_400_together,
     writers_that_take_hosts_in_opposite_order_all_finish,
@@ -188,6 +189,23 @@ async fn what_a_forgotten_dpu_had_is_held_and_comes_back_with_it(database: &Data
     assert!(matches!(tx.claim_address(&twin).await, Err(StoreError::Taken { .. })), "nor is a host's word known");
     assert!(tx.release_forgotten(loopback.address).await.unwrap());
     tx.claim_address(&twin).await.unwrap();
+}
+
+async fn a_machine_is_found_by_its_id_before_one_that_is_named_like_it(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let file = SiteFile::parse("site.yaml", &site_text(2)).unwrap();
+    let hosts = check_hosts(&file.hosts, &"Ready".into()).unwrap();
+    let mut tx = site.store.write().await.unwrap();
+    // Whichever stands first in the table.
+    for (posing, other) in [(0, 1), (1, 0)] {
+        let mut named = hosts[posing].clone();
+        named.name = hosts[other].id.to_string();
+        named.dpus[0].name = hosts[other].dpus[0].id.to_string();
+        tx.add_host(&named, Moment::now()).await.unwrap();
+        assert_eq!(tx.find_host(hosts[other].id.as_str()).await.unwrap().id, hosts[other].id);
+        assert_eq!(tx.find_dpu(hosts[other].dpus[0].id.as_str()).await.unwrap().id, hosts[other].dpus[0].id);
+        tx.add_host(&hosts[posing], Moment::now()).await.unwrap();
+    }
 }
 
 async fn everything_is_counted(database: &Database) {

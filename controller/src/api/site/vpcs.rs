@@ -68,7 +68,8 @@ impl SiteService {
 
 /// The VPC that a request names by id or name.
 pub(super) fn known<'a>(vpcs: &'a [Vpc], id_or_name: &str) -> Result<&'a Vpc, Status> {
-    let found = vpcs.iter().find(|vpc| vpc.name == id_or_name || vpc.id.to_string() == id_or_name);
+    let by_id = vpcs.iter().find(|vpc| vpc.id.to_string() == id_or_name);
+    let found = by_id.or_else(|| vpcs.iter().find(|vpc| vpc.name == id_or_name));
     found.ok_or_else(|| Status::not_found(format!("there is no VPC `{}`", id_or_name.escape_default())))
 }
 
