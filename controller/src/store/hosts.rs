@@ -90,14 +90,16 @@ pub enum Added {
 
 impl Tx {
     /// Adds a host on the admin network, or brings a known one's BMCs, MACs and names up to date and adds DPUs that it
-    /// lacks. State and network of a known host stay.
+    /// lacks. State and network of a known host stay; its DPUs are to confirm a new version of the network if its name or
+    /// their places are others now, which their configurations rest on.
     ///
     /// # Errors
     /// [`StoreError::Taken`] if a name or a DPU belongs to another host.
     pub async fn add_host(&mut self, new: &NewHost, now: Moment) -> Result<Added> {
         let known = self.host(&new.id).await?;
         let bmc = to_json("bmc", &new.bmc)?;
-        let mut added = match known {
+        let before = self.places(&new.id).await?;
+        let mut added = match &known {
             None => {
                 let version = ConfigVersion::first(now.micros()).to_string();
                 sqlx::query(
@@ -136,7 +138,17 @@ impl Tx {
                 added = Added::Changed;
             }
         }
+        if let Some(host) = known
+            && (host.name != new.name || self.places(&new.id).await? != before)
+        {
+            let (admin, quarantine) = (host.use_admin_network, host.quarantine.as_ref());
+            self.set_host_network(&host.id, host.network_version, admin, quarantine, now).await?;
+        }
         Ok(added)
+    }
+
+    async fn places(&mut self, host: &MachineId) -> Result<Vec<(MachineId, u32)>> {
+        Ok(self.dpus_of(host).await?.into_iter().map(|dpu| (dpu.id, dpu.position)).collect())
     }
 
     /// A host by machine id.

@@ -5,12 +5,12 @@ use controller::{
     store::{StoreError, UpdateStage},
 };
 use proto::{
-    forge::{self, InterfaceFunctionType, TenantState, forge_server::Forge},
+    forge::{self, InterfaceFunctionType, SyncState, TenantState, forge_server::Forge},
     health,
 };
 use tonic::{Code, Request};
 
-use crate::support::{Database, alert, allocation, host, instance_config, interface, ready_site};
+use crate::support::{Database, acknowledgement, alert, allocation, dpu, host, instance_config, interface, ready_site};
 
 on_each_database! {
     a_live_update_holds_old_and_new_addresses_until_released,
@@ -19,6 +19,9 @@ on_each_database! {
     a_released_instance_keeps_host_and_addresses_until_the_rules_let_go,
     an_alert_against_deletion_refuses_a_release_and_is_named,
     what_a_forgotten_instance_had_only_an_operator_frees,
+    a_hostname_counts_once_the_dpu_has_confirmed_it,
+    a_config_counts_once_a_dpu_that_says_its_version_says_this_one,
+    a_renamed_host_and_a_dpu_at_another_place_are_for_the_dpus_to_confirm,
 }
 
 async fn a_live_update_holds_old_and_new_addresses_until_released(database: &Database) {
@@ -190,4 +193,81 @@ async fn what_a_forgotten_instance_had_only_an_operator_frees(database: &Databas
     let mut tx = site.store.write().await.unwrap();
     tx.release_instance(key).await.unwrap();
     assert!(tx.addresses_of(&id.value).await.unwrap().is_empty());
+}
+
+async fn a_hostname_counts_once_the_dpu_has_confirmed_it(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
+    let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+    let id = instance.id.clone().unwrap();
+    site.put_in_state(&host(1), "Assigned/Ready").await;
+    site.use_admin_network(&host(1), false).await;
+    site.acknowledge_all(1).await;
+    let rename = async |hostname: &str| {
+        let mut config = instance.config.clone().unwrap();
+        config.tenant.as_mut().unwrap().hostname = Some(hostname.into());
+        let request = forge::InstanceConfigUpdateRequest {
+            instance_id: Some(id.clone()),
+            config: Some(config),
+            ..Default::default()
+        };
+        site.forge.update_instance_config(Request::new(request)).await.unwrap().into_inner()
+    };
+    let unnamed = rename("").await;
+    assert_eq!(unnamed.network_config_version, instance.network_config_version, "it had no name before, either");
+    let named = rename("web").await;
+    let status = named.status.unwrap();
+    assert_eq!(
+        (status.configs_synced(), status.tenant.unwrap().state()),
+        (SyncState::Pending, TenantState::Configuring)
+    );
+    assert_ne!(named.network_config_version, instance.network_config_version);
+    assert_eq!(site.config(&dpu(1, 0)).await.unwrap().tenant_interfaces[0].fqdn, "web.site.example");
+    site.acknowledge_all(1).await;
+    let status = site.instance(&id).await.status.unwrap();
+    assert_eq!((status.configs_synced(), status.tenant.unwrap().state()), (SyncState::Synced, TenantState::Ready));
+}
+
+async fn a_config_counts_once_a_dpu_that_says_its_version_says_this_one(database: &Database) {
+    let (site, vpc) = ready_site(database).await;
+    let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+    let id = instance.id.clone().unwrap();
+    site.use_admin_network(&host(1), false).await;
+    site.acknowledge_all(1).await;
+    let said = |version: Option<&str>| version.map(str::to_owned);
+    let older = "V1-T1".to_owned();
+    for (version, sync) in [
+        (said(Some(&older)), SyncState::Pending),
+        (said(Some(&instance.config_version)), SyncState::Synced),
+        (said(None), SyncState::Synced),
+    ] {
+        let config = site.config(&dpu(1, 0)).await.unwrap();
+        let status = forge::DpuNetworkStatus {
+            instance_config_version: version.clone(),
+            ..acknowledgement(&dpu(1, 0), &config)
+        };
+        site.report(status).await.unwrap();
+        assert_eq!(site.instance(&id).await.status.unwrap().configs_synced(), sync, "{version:?}");
+    }
+}
+
+async fn a_renamed_host_and_a_dpu_at_another_place_are_for_the_dpus_to_confirm(database: &Database) {
+    let (site, _) = ready_site(database).await;
+    let file = controller::SiteFile::parse("site.yaml", &crate::support::site_text(2)).unwrap();
+    let mut hosts = controller::check_hosts(&file.hosts, &"Ready".into()).unwrap();
+    let version = async |hosts: &[controller::store::NewHost]| {
+        controller::add_hosts(&site.store, Some(&site.network), hosts, Moment::now()).await.unwrap();
+        site.store.read().await.unwrap().host(&host(1)).await.unwrap().unwrap().network_version.number()
+    };
+    hosts[0].bmc.url = "https://192.0.2.9".into();
+    assert_eq!(version(&hosts).await, 1, "no DPU is told of its host's BMC");
+    hosts[0].name = "renamed".into();
+    assert_eq!(version(&hosts).await, 2);
+    assert_eq!(version(&hosts).await, 2);
+    let mut tx = site.store.write().await.unwrap();
+    tx.forget_dpu(&dpu(1, 0)).await.unwrap();
+    tx.commit().await.unwrap();
+    let former = hosts[0].dpus.remove(0);
+    assert_eq!(version(&hosts).await, 3, "the second DPU is the primary one now");
+    hosts[0].dpus.push(former);
+    assert_eq!(version(&hosts).await, 4, "a DPU that comes back may run what it was told before");
 }

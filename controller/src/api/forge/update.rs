@@ -60,7 +60,7 @@ impl ForgeService {
         let changed = instance.config != config || instance.metadata != metadata;
         let (read, read_network) = (instance.config_version, instance.network_version);
         if changed {
-            if instance.config.network_security_group_id != config.network_security_group_id {
+            if told_to_dpus(&instance.config) != told_to_dpus(&config) {
                 instance.network_version = read_network.next(now.micros());
             }
             instance.config = config;
@@ -73,4 +73,10 @@ impl ForgeService {
         self.dirty.mark(instance.host.clone());
         Ok(view::instance(instance, &record, &vpcs, &self.judge))
     }
+}
+
+/// What DPUs realise of a config beside its interfaces: a change of it is theirs to confirm.
+fn told_to_dpus(config: &forge::InstanceConfig) -> (Option<&str>, Option<&str>) {
+    let hostname = config.tenant.as_ref().and_then(|tenant| tenant.hostname.as_deref());
+    (config.network_security_group_id.as_deref(), hostname.filter(|name| !name.is_empty()))
 }

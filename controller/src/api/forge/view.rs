@@ -54,8 +54,8 @@ fn tenant_state(record: &HostRecord, judge: &Judge, pending: Option<&str>) -> (f
     (state, if detail.is_empty() { pending.unwrap_or_default().to_owned() } else { detail })
 }
 
-/// Why the instance's network does not count as applied: first a DPU without the managed-host version, then a required
-/// DPU without the instance version, then health.
+/// Why the instance's network does not count as applied: first a required DPU that is not there, then one without the
+/// managed-host version, then a required one without the instance version or with another config version, then health.
 fn unsynced(instance: &Instance, record: &HostRecord, judge: &Judge) -> Option<String> {
     if instance.network_update.is_some() {
         return Some("network update in progress".to_owned());
@@ -78,6 +78,12 @@ fn unsynced(instance: &Instance, record: &HostRecord, judge: &Judge) -> Option<S
             Some(seen) if seen == wanted => {}
             Some(seen) => return Some(format!("DPU {} has instance network {seen}, not {wanted}", dpu.name)),
             None => return Some(format!("DPU {} has not acknowledged instance network {wanted}", dpu.name)),
+        }
+        // Agents need not say it.
+        let wanted = instance.config_version;
+        let seen = record.observations.get(&dpu.id).and_then(|seen| seen.instance_config_version);
+        if let Some(seen) = seen.filter(|seen| *seen != wanted) {
+            return Some(format!("DPU {} has instance config {seen}, not {wanted}", dpu.name));
         }
     }
     if record.host.use_admin_network {
