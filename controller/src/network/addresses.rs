@@ -94,7 +94,7 @@ pub(super) fn gateway_of(prefix: IpNet) -> Option<IpAddr> {
 }
 
 /// Whether a host can have the address: in the prefix, and neither its network nor its broadcast address.
-fn is_host_address(prefix: IpNet, address: IpAddr) -> bool {
+pub(crate) fn is_host_address(prefix: IpNet, address: IpAddr) -> bool {
     let spare = match prefix {
         IpNet::V4(net) => net.prefix_len() >= 31,
         IpNet::V6(net) => net.prefix_len() >= 127,

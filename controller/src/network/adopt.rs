@@ -1,9 +1,10 @@
+use ipnet::IpNet;
 use sha2::{Digest, Sha256};
 
-use super::SiteNetwork;
+use super::{SiteNetwork, addresses::is_host_address};
 use crate::{
     Moment,
-    store::{AddressPool, Store, StoreError, Tx},
+    store::{Address, AddressPool, NumberPool, Store, StoreError, Tx, Virtualization, Vpc},
 };
 
 /// Why a site cannot run with changed settings.
@@ -24,7 +25,7 @@ const NOTE: &str = "network settings";
 /// Whether they had changed.
 ///
 /// # Errors
-/// If addresses or VLANs that are given out do not fit the settings; then nothing changed.
+/// If addresses or numbers that are given out, or prefixes of VPCs, do not fit the settings; then nothing changed.
 pub async fn adopt_settings(store: &Store, site: &SiteNetwork, now: Moment) -> Result<bool, AdoptError> {
     let mut tx = store.write().await?;
     let misfits = misfits(&mut tx, site).await?;
@@ -50,36 +51,88 @@ pub async fn adopt_settings(store: &Store, site: &SiteNetwork, now: Moment) -> R
 }
 
 async fn misfits(tx: &mut Tx, site: &SiteNetwork) -> Result<Vec<String>, StoreError> {
-    let mut misfits = Vec::new();
-    for held in tx.addresses().await? {
-        let (prefix, what) = match held.pool {
-            AddressPool::Loopback => (site.loopbacks, "loopback_prefix"),
-            AddressPool::Admin => (site.admin.prefix, "admin.prefix"),
-            AddressPool::VrfLoopback => match &site.routed {
-                Some(routed) => (routed.vrf_loopbacks, "fnn.vrf_loopback_prefix"),
-                None => continue,
-            },
-            AddressPool::Instance => continue,
-        };
-        if !prefix.contains(&held.address) {
-            misfits.push(format!("{what}: {} of {} is not in {prefix}", held.address, held.owner));
-        }
-        if held.pool == AddressPool::Admin && held.address == site.admin.gateway {
-            misfits.push(format!("admin.gateway: {} is held by {}", held.address, held.owner));
-        }
-    }
+    let addresses = tx.addresses().await?;
+    let mut misfits = misfit_addresses(site, &addresses);
     for vpc in tx.vpcs().await? {
-        for segment in &vpc.prefixes {
-            if segment.vlan == site.admin.vlan {
-                misfits
-                    .push(format!("admin.vlan: {} is that of {} in VPC `{}`", segment.vlan, segment.prefix, vpc.name));
-            }
-            for (prefix, what) in [(site.loopbacks, "loopback_prefix"), (site.admin.prefix, "admin.prefix")] {
-                if prefix.contains(&segment.prefix) || segment.prefix.contains(&prefix) {
-                    misfits.push(format!("{what}: {prefix} overlaps with {} of VPC `{}`", segment.prefix, vpc.name));
-                }
-            }
-        }
+        misfits.extend(misfits_with_vpc(site, &vpc));
+    }
+    if let Some(routed) = &site.routed {
+        let (first, last) = (routed.asns.start(), routed.asns.end());
+        let beyond = tx.numbers_taken(NumberPool::Asn).await?.into_iter().filter(|asn| !routed.asns.contains(asn));
+        misfits.extend(beyond.map(|asn| format!("fnn.asn_pool: {asn} of a DPU is not in {first}-{last}")));
     }
     Ok(misfits)
+}
+
+/// Prefixes that the site gives addresses of, beside those of VPCs.
+fn prefixes(site: &SiteNetwork) -> Vec<(AddressPool, IpNet, &'static str)> {
+    let mut all = vec![
+        (AddressPool::Loopback, site.loopbacks, "loopback_prefix"),
+        (AddressPool::Admin, site.admin.prefix, "admin.prefix"),
+    ];
+    all.extend(
+        site.routed.iter().map(|routed| (AddressPool::VrfLoopback, routed.vrf_loopbacks, "fnn.vrf_loopback_prefix")),
+    );
+    all
+}
+
+fn misfit_addresses(site: &SiteNetwork, addresses: &[Address]) -> Vec<String> {
+    let mut misfits = Vec::new();
+    for Address { address, pool, owner, .. } in addresses {
+        for (of, prefix, what) in prefixes(site) {
+            if of == *pool && !prefix.contains(address) {
+                misfits.push(format!("{what}: {address} of {owner} is not in {prefix}"));
+            } else if of == *pool && !is_host_address(prefix, *address) {
+                misfits.push(format!("{what}: {address} of {owner} is not one for hosts in {prefix}"));
+            } else if of != *pool && prefix.contains(address) {
+                misfits.push(format!("{what}: {prefix} has {address}, which {owner} holds"));
+            }
+        }
+        for (own, what) in [(Some(site.admin.gateway), "admin.gateway"), (site.admin.svi, "admin.svi")] {
+            if own == Some(*address) {
+                misfits.push(format!("{what}: {address} is held by {owner}"));
+            }
+        }
+    }
+    misfits
+}
+
+fn misfits_with_vpc(site: &SiteNetwork, vpc: &Vpc) -> Vec<String> {
+    let mut misfits = Vec::new();
+    let name = &vpc.name;
+    if vpc.virtualization == Virtualization::Fnn && site.routed.is_none() {
+        misfits.push(format!("fnn: is missing, but VPC `{name}` is routed"));
+    }
+    let routed = site.routed.as_ref();
+    for vni in [vpc.vni].into_iter().chain(vpc.prefixes.iter().map(|segment| segment.vni)) {
+        if !site.vnis.contains(&vni) {
+            let (first, last) = (site.vnis.start(), site.vnis.end());
+            misfits.push(format!("vni_pool: {vni} of VPC `{name}` is not in {first}-{last}"));
+        }
+        for (own, what) in [
+            (Some(site.admin.vni), "admin.vni"),
+            (Some(site.admin.vpc_vni), "admin.vpc_vni"),
+            (routed.and_then(|routed| routed.site_global_vpc_vni), "fnn.site_global_vpc_vni"),
+        ] {
+            if own == Some(vni) {
+                misfits.push(format!("{what}: {vni} is that of VPC `{name}`"));
+            }
+        }
+    }
+    for segment in &vpc.prefixes {
+        if !site.vlans.contains(&segment.vlan.into()) {
+            let (first, last) = (site.vlans.start(), site.vlans.end());
+            misfits.push(format!("vlan_pool: {} of VPC `{name}` is not in {first}-{last}", segment.vlan));
+        }
+        if segment.vlan == site.admin.vlan {
+            misfits.push(format!("admin.vlan: {} is that of {} in VPC `{name}`", segment.vlan, segment.prefix));
+        }
+        for net in segment.nets() {
+            let overlapping = |(_, prefix, _): &(_, IpNet, _)| prefix.contains(&net) || net.contains(prefix);
+            for (_, prefix, what) in prefixes(site).into_iter().filter(overlapping) {
+                misfits.push(format!("{what}: {prefix} overlaps with {net} of VPC `{name}`"));
+            }
+        }
+    }
+    misfits
 }

@@ -16,6 +16,7 @@ mod settings;
 mod vpc;
 mod vpc_holders;
 
+pub(crate) use addresses::is_host_address;
 pub use addresses::{AddressError, give_admin_address, give_loopback};
 pub use admission::{InterfaceFault, WantedInterface, wanted_interfaces};
 pub use adopt::{AdoptError, adopt_settings};

@@ -1,10 +1,10 @@
 //! A site file is taken whole or not at all, and every fault is named with its line.
 
-use crate::support::{dpu, host, site_text};
+use crate::support::{TestSite, allocation, dpu, host, interface, site_text};
 use controller::{
     SiteFile, add_hosts, check_hosts,
-    network::{SiteNetwork, adopt_settings},
-    store::{Store, StoreError},
+    network::{RoutedVpcs, SiteNetwork, adopt_settings},
+    store::{Store, StoreError, Virtualization},
 };
 
 fn faults(text: &str) -> Vec<String> {
@@ -181,4 +181,69 @@ async fn changed_networks_make_every_host_confirm_and_must_fit_what_is_given_out
     );
     assert!(refusal.contains(&format!("admin.gateway: 10.180.60.2 is held by {}", dpu(1, 0))), "{refusal}");
     assert_eq!(versions().await, [2, 2]);
+}
+
+#[tokio::test]
+async fn settings_that_collide_with_what_is_given_out_are_not_adopted() {
+    let site = TestSite::start("sqlite::memory:").await;
+    let blue = site.vpc("blue", &["192.0.2.0/24", "2001:db8:2::/64"]).await;
+    let green = site.vpc_of(Virtualization::Fnn, "green", &["198.51.100.0/24"]).await;
+    site.acknowledge_all(1).await;
+    site.allocate(allocation(1, vec![interface(&green.prefixes[0])])).await.unwrap();
+    let now = controller::Moment::now();
+    adopt_settings(&site.store, &site.network, now).await.unwrap();
+    let (d10, d11) = (dpu(1, 0), dpu(1, 1));
+    let instance = site.store.read().await.unwrap().instances().await.unwrap().remove(0).id;
+    type Change<'a> = &'a dyn Fn(&mut SiteNetwork, &mut RoutedVpcs);
+    let changes: [(Change<'_>, String); 13] = [
+        (&|it, _| it.vnis = 20000..=29999, "vni_pool: 10000 of VPC `blue` is not in 20000-29999".into()),
+        (&|it, _| it.admin.vni = blue.prefixes[0].vni, "admin.vni: 10001 is that of VPC `blue`".into()),
+        (&|it, _| it.admin.vpc_vni = blue.vni, "admin.vpc_vni: 10000 is that of VPC `blue`".into()),
+        (
+            &|_, fnn| fnn.site_global_vpc_vni = Some(green.vni),
+            "fnn.site_global_vpc_vni: 10002 is that of VPC `green`".into(),
+        ),
+        (&|it, _| it.vlans = 101..=199, "vlan_pool: 100 of VPC `blue` is not in 101-199".into()),
+        (&|it, _| it.admin.vlan = 101, "admin.vlan: 101 is that of 198.51.100.0/24 in VPC `green`".into()),
+        (
+            &|it, _| it.admin.svi = Some("10.180.60.2".parse().unwrap()),
+            format!("admin.svi: 10.180.60.2 is held by {d10}"),
+        ),
+        (
+            &|it, _| it.admin.prefix = "10.180.60.0/30".parse().unwrap(),
+            format!("admin.prefix: 10.180.60.3 of {d11} is not one for hosts in 10.180.60.0/30"),
+        ),
+        (
+            &|_, fnn| fnn.vrf_loopbacks = "192.0.2.0/24".parse().unwrap(),
+            "fnn.vrf_loopback_prefix: 192.0.2.0/24 overlaps with 192.0.2.0/24 of VPC `blue`".into(),
+        ),
+        (
+            &|_, fnn| fnn.vrf_loopbacks = "10.99.0.0/24".parse().unwrap(),
+            format!("fnn.vrf_loopback_prefix: 10.180.63.1 of {instance} is not in 10.99.0.0/24"),
+        ),
+        (
+            &|it, _| it.loopbacks = "2001:db8::/32".parse().unwrap(),
+            "loopback_prefix: 2001:db8::/32 overlaps with 2001:db8:2::/64 of VPC `blue`".into(),
+        ),
+        (
+            &|it, _| it.loopbacks = "10.180.0.0/16".parse().unwrap(),
+            format!("loopback_prefix: 10.180.0.0/16 has 10.180.63.1, which {instance} holds"),
+        ),
+        (
+            &|_, fnn| fnn.asns = 4_200_000_001..=4_200_000_099,
+            "fnn.asn_pool: 4200000000 of a DPU is not in 4200000001-4200000099".into(),
+        ),
+    ];
+    for (change, misfit) in changes {
+        let mut changed = (*site.network).clone();
+        let mut fnn = changed.routed.take().unwrap();
+        change(&mut changed, &mut fnn);
+        changed.routed = Some(fnn);
+        let refusal = adopt_settings(&site.store, &changed, now).await.unwrap_err().to_string();
+        assert!(refusal.lines().any(|line| line == misfit), "no `{misfit}` in {refusal}");
+    }
+    let bridged = SiteNetwork { routed: None, ..(*site.network).clone() };
+    let refusal = adopt_settings(&site.store, &bridged, now).await.unwrap_err().to_string();
+    assert!(refusal.contains("fnn: is missing, but VPC `green` is routed"), "{refusal}");
+    assert!(!adopt_settings(&site.store, &site.network, now).await.unwrap(), "nothing was adopted");
 }
