@@ -4,6 +4,7 @@
 mod hosts;
 mod network;
 mod section;
+mod single;
 
 use std::{fmt, fs, path::Path};
 

@@ -95,6 +95,89 @@ fn a_routed_site_names_all_that_routing_needs() {
 }
 
 #[test]
+fn values_that_no_network_could_run_with_are_all_named() {
+    let text = "\
+network:
+  asn: 0
+  loopback_prefix: 2001:db8::/64
+  admin:
+    prefix: 10.0.0.0/24
+    gateway: 10.0.0.0
+    vlan: 16
+    vni: 99999999
+    vpc_vni: 7
+    svi: 10.0.0.255
+  vni_pool: {first: 10000}
+  vlan_pool: {}
+  boot_url: 'http://10.0.0.9/\"boot'
+  domain: 'bad domain; \"x'
+  mtu: 1
+  fnn:
+    asn_pool: {first: 1, last: 9}
+    vrf_loopback_prefix: 10.0.0.0/25
+    tenant_host_asn: 0
+    site_global_vpc_vni: 16777216
+";
+    assert_eq!(
+        faults(text),
+        [
+            "site.yaml:2: network.asn: 0 is not within 1-4294967295",
+            "site.yaml:3: network.loopback_prefix: 2001:db8::/64 is no IPv4 prefix",
+            "site.yaml:6: network.admin.gateway: 10.0.0.0 is not one for hosts in 10.0.0.0/24",
+            "site.yaml:8: network.admin.vni: 99999999 is not within 0-16777215",
+            "site.yaml:10: network.admin.svi: must be an address of the prefix beside the gateway's",
+            "site.yaml:11: network.vni_pool.last: is missing",
+            "site.yaml:12: network.vlan_pool.first: is missing",
+            "site.yaml:12: network.vlan_pool.last: is missing",
+            "site.yaml:13: network.boot_url: `http://10.0.0.9/\\\"boot`: no URL: expected the letters that URLs are made \
+             of, 255 at most",
+            "site.yaml:14: network.domain: `bad domain; \\\"x`: no domain: expected labels of letters, digits and - with \
+             dots between, 189 bytes at most",
+            "site.yaml:15: network.mtu: 1 is not within 1280-9216",
+            "site.yaml:18: network.fnn.vrf_loopback_prefix: overlaps with the admin prefix 10.0.0.0/24",
+            "site.yaml:19: network.fnn.tenant_host_asn: 0 is not within 1-4294967295",
+            "site.yaml:20: network.fnn.site_global_vpc_vni: 16777216 is not within 1-16777215",
+        ]
+    );
+}
+
+#[test]
+fn numbers_and_prefixes_that_stand_for_two_things_are_refused() {
+    for (from, to, fault) in [
+        ("vlan: 16", "vlan: 16, vni: 9000, vpc_vni: 9000", "network.admin.vpc_vni: 9000 is that of the segment, too"),
+        (
+            "vrf_loopback_prefix: 10.180.63.0/24",
+            "vrf_loopback_prefix: 10.180.62.0/23",
+            "network.fnn.vrf_loopback_prefix: overlaps with the loopback prefix 10.180.62.0/24",
+        ),
+        (
+            "vrf_loopback_prefix: 10.180.63.0/24",
+            "vrf_loopback_prefix: 10.180.60.0/24",
+            "network.fnn.vrf_loopback_prefix: overlaps with the admin prefix 10.180.60.0/24",
+        ),
+        (
+            "tenant_host_asn: 65100",
+            "site_global_vpc_vni: 10999",
+            "network.fnn.site_global_vpc_vni: 10999 is in vni_pool",
+        ),
+        (
+            "route_servers: [10.180.61.5]",
+            "route_servers: [10.180.61.5, 10.180.62.5]",
+            "network.loopback_prefix: has the address of the route server 10.180.62.5",
+        ),
+        (
+            "prefix: 10.180.60.0/24",
+            "prefix: 10.180.60.0/32",
+            "network.admin.prefix: is too small for a gateway and a host",
+        ),
+    ] {
+        let text = site_text(1).replacen(from, to, 1);
+        let found = faults(&text);
+        assert!(found.len() == 1 && found[0].ends_with(fault), "{to}: {found:#?}");
+    }
+}
+
+#[test]
 fn text_that_is_no_site_file_is_refused() {
     for (text, fault) in [
         ("- a", "site.yaml:1: a site file is a mapping of `network` and `hosts`"),
