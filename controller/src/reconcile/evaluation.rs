@@ -10,6 +10,7 @@ use tracing::{error, info, warn};
 use super::{
     commit::{self, Move},
     counters::Counted,
+    turns::Turn,
     worker::{Done, Worker},
 };
 use crate::{
@@ -25,6 +26,7 @@ const AFTER_ACTION: Duration = Duration::from_secs(1);
 /// One decision with what it rests on.
 pub(super) struct Evaluation<'a> {
     pub(super) worker: &'a Worker,
+    pub(super) turn: &'a Turn,
     pub(super) rules: &'a RuleSet,
     pub(super) record: &'a HostRecord,
     pub(super) snapshot: &'a Snapshot,
@@ -150,7 +152,7 @@ impl Evaluation<'_> {
         let number = match journal.before(action, step) {
             act::Before::Done => return Ok(()),
             act::Before::Unknown { number, at } => {
-                if remote.happened(bmc, self.record, action, at).await {
+                if self.turn.away(remote.happened(bmc, self.record, action, at)).await {
                     journal.finish(number, "", &remote.recognised(self.record, action)).await?;
                     return Ok(());
                 }
@@ -161,7 +163,8 @@ impl Evaluation<'_> {
         };
         let limit = self.worker.settings.action_limit;
         let late = || ActionError::Late { action: action.name.to_string(), seconds: limit.as_secs() };
-        let result = tokio::time::timeout(limit, remote.run(bmc, self.record, action)).await;
+        let limited = async { tokio::time::timeout(limit, remote.run(bmc, self.record, action)).await };
+        let result = self.turn.away(limited).await;
         match result.unwrap_or_else(|_| Err(late())) {
             Ok(found) => {
                 self.worker.counters.count(Counted::ActionDone);

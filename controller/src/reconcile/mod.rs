@@ -3,7 +3,8 @@
 //! Events mark hosts; each marked host is evaluated once, by one worker at a time, several hosts at once. An evaluation
 //! reads the host, asks the rules, carries out the actions and commits. A host that moved is evaluated again at once. A
 //! host that waits comes back when something about it changes, when a time guard of its state is due, and with the sweep
-//! over all hosts, so that a lost event costs a delay and never a stuck host.
+//! over all hosts, so that a lost event costs a delay and never a stuck host. What waits for a BMC gives its turn to
+//! others meanwhile, so that hosts with dead BMCs hold up nobody.
 
 mod commit;
 mod counters;
@@ -13,6 +14,7 @@ mod in_force;
 mod observe;
 mod queue;
 mod timers;
+mod turns;
 mod worker;
 
 use std::{
@@ -25,6 +27,7 @@ use std::{
 
 use proto::MachineId;
 use tokio::{
+    sync::OwnedSemaphorePermit,
     task::{Id, JoinError, JoinSet},
     time::MissedTickBehavior,
 };
@@ -40,6 +43,7 @@ use crate::{
 };
 use queue::Queue;
 use timers::Timers;
+use turns::{Turn, Turns};
 use worker::{Done, Worker};
 
 /// How the reconciler works.
@@ -47,8 +51,10 @@ use worker::{Done, Worker};
 pub struct ReconcileSettings {
     /// Time between two sweeps over all hosts.
     pub sweep: Duration,
-    /// Hosts worked on at the same time.
+    /// Hosts decided at the same time. One that waits for a BMC is none of them.
     pub concurrency: usize,
+    /// Hosts whose BMCs are spoken to at the same time.
+    pub bmc_concurrency: usize,
     /// Limit for one evaluation of a host.
     pub step_limit: Duration,
     /// Limit for one action.
@@ -62,6 +68,8 @@ impl Default for ReconcileSettings {
         Self {
             sweep: Duration::from_secs(30),
             concurrency: 10,
+            // A dead BMC is waited for as long as the limits below say: enough that none has to wait for the others.
+            bmc_concurrency: 500,
             step_limit: Duration::from_secs(180),
             action_limit: Duration::from_secs(60),
             site: rules::Site::default(),
@@ -89,8 +97,9 @@ impl Reconciler {
         bmc: Arc<dyn Bmc>,
         settings: ReconcileSettings,
     ) -> Self {
-        let worker =
-            Worker { store, rules, bmc, settings, counters: Arc::default(), seen: std::sync::Mutex::default() };
+        let turns = Arc::new(Turns::new(settings.concurrency, settings.bmc_concurrency));
+        let (counters, seen) = (Arc::default(), std::sync::Mutex::default());
+        let worker = Worker { store, rules, bmc, settings, turns, counters, seen };
         Self { worker: Arc::new(worker), dirty }
     }
 
@@ -106,8 +115,10 @@ impl Reconciler {
         let mut sweep = tokio::time::interval(shift.worker.settings.sweep.max(Duration::from_millis(10)));
         sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stop = pin!(stop);
+        let turns = Arc::clone(&shift.worker.turns);
+        // Kept from one event to the next, so that those who come back from a BMC do not overtake it for ever.
+        let mut turn = pin!(turns.next());
         loop {
-            shift.start_waiting();
             let timer = shift.timers.next();
             tokio::select! {
                 () = &mut stop => break,
@@ -115,8 +126,15 @@ impl Reconciler {
                 Some(ended) = shift.tasks.join_next_with_id() => shift.ended(ended),
                 () = until(timer) => shift.due(),
                 _ = sweep.tick() => shift.sweep().await,
+                Some(taken) = &mut turn, if shift.queue.waiting() > 0 => {
+                    turn.set(turns.next());
+                    shift.start(taken);
+                }
             }
+            shift.worker.counters.queue(shift.queue.waiting(), shift.queue.running());
         }
+        // It must not keep a turn from those who come back.
+        turn.set(turns.next());
         while let Some(ended) = shift.tasks.join_next_with_id().await {
             shift.ended(ended);
         }
@@ -148,21 +166,19 @@ impl Shift {
         }
     }
 
-    /// Starts as many hosts as may run at the same time.
-    fn start_waiting(&mut self) {
-        while self.queue.running() < self.worker.settings.concurrency.max(1) {
-            let Some(host) = self.queue.start() else { break };
-            let worker = Arc::clone(&self.worker);
-            let id = host.clone();
-            let task = self.tasks.spawn(async move {
-                match tokio::time::timeout(worker.settings.step_limit, worker.evaluate(&id)).await {
-                    Ok(done) => done,
-                    Err(_) => worker.cut_off(&id).await.map(|()| Done::Stays(None)),
-                }
-            });
-            self.hosts.insert(task.id(), host);
-        }
-        self.worker.counters.queue(self.queue.waiting(), self.queue.running());
+    /// Starts the host that waited longest.
+    fn start(&mut self, taken: OwnedSemaphorePermit) {
+        let Some(host) = self.queue.start() else { return };
+        let worker = Arc::clone(&self.worker);
+        let id = host.clone();
+        let task = self.tasks.spawn(async move {
+            let turn = Turn::new(Arc::clone(&worker.turns), taken);
+            match tokio::time::timeout(worker.settings.step_limit, worker.evaluate(&id, &turn)).await {
+                Ok(done) => done,
+                Err(_) => worker.cut_off(&id).await.map(|()| Done::Stays(None)),
+            }
+        });
+        self.hosts.insert(task.id(), host);
     }
 
     fn ended(&mut self, ended: Result<(Id, Result<Done, StoreError>), JoinError>) {

@@ -9,7 +9,10 @@ use proto::MachineId;
 use rules::Explanation;
 use serde_json::Value;
 
-use super::worker::{Done, Worker};
+use super::{
+    turns::Turn,
+    worker::{Done, Worker},
+};
 use crate::{
     Moment,
     act::{Bmc, BmcError, PowerState, SecureBoot, TaskState},
@@ -52,7 +55,7 @@ impl Questions {
     }
 
     /// Asks, and puts the answers with the findings of the record and in the database.
-    pub(super) async fn ask(&self, worker: &Worker, record: &mut HostRecord) -> Result<(), StoreError> {
+    pub(super) async fn ask(&self, worker: &Worker, turn: &Turn, record: &mut HostRecord) -> Result<(), StoreError> {
         let mut fresh: Vec<(MachineId, Finding)> = Vec::new();
         for question in &self.0 {
             let machines: Vec<(MachineId, store::Bmc)> = match question {
@@ -61,7 +64,7 @@ impl Questions {
             };
             for (machine, bmc) in machines.into_iter().filter(|(_, bmc)| !bmc.url.is_empty()) {
                 let known = record.findings.get(&machine).map(Vec::as_slice).unwrap_or_default();
-                let found = question.ask(worker.bmc.as_ref(), &bmc, known).await;
+                let found = turn.away(question.ask(worker.bmc.as_ref(), &bmc, known)).await;
                 let now = Moment::now();
                 let found = found.into_iter().map(|(name, value)| Finding { name: name.to_owned(), value, at: now });
                 fresh.extend(found.filter(|finding| is_news(finding, known)).map(|finding| (machine.clone(), finding)));

@@ -14,6 +14,7 @@ use super::{
     counters::Counted,
     evaluation::{Evaluation, seconds},
     observe::Questions,
+    turns::{Turn, Turns},
 };
 use crate::{
     Moment,
@@ -41,6 +42,7 @@ pub(super) struct Worker {
     pub(super) rules: Arc<RulesInForce>,
     pub(super) bmc: Arc<dyn Bmc>,
     pub(super) settings: ReconcileSettings,
+    pub(super) turns: Arc<Turns>,
     pub(super) counters: Arc<ReconcileCounters>,
     /// What waiting hosts looked like when they were last decided.
     pub(super) seen: Mutex<HashMap<MachineId, Seen>>,
@@ -57,7 +59,7 @@ pub(super) struct Seen {
 
 impl Worker {
     /// Evaluates a host once. An error is the database's: nothing was decided, the next sweep tries again.
-    pub(super) async fn evaluate(&self, host: &MachineId) -> Result<Done, StoreError> {
+    pub(super) async fn evaluate(&self, host: &MachineId, turn: &Turn) -> Result<Done, StoreError> {
         let read = async {
             let mut tx = self.store.read().await?;
             tx.host_record(host).await
@@ -75,7 +77,7 @@ impl Worker {
             return self.begin(&record, &rules).await;
         }
         let mut questions = self.asked_before(host);
-        questions.ask(self, &mut record).await?;
+        questions.ask(self, turn, &mut record).await?;
         let snapshot_of = |record: &HostRecord| facts::snapshot(record, &self.settings.site, Moment::now());
         let mut snapshot = snapshot_of(&record);
         let late = facts::is_overdue(&snapshot, &rules);
@@ -87,11 +89,11 @@ impl Worker {
         let wanted = Questions::of(&rules.explain(&snapshot));
         if wanted != questions {
             questions = wanted;
-            questions.ask(self, &mut record).await?;
+            questions.ask(self, turn, &mut record).await?;
             snapshot = snapshot_of(&record);
         }
         self.counters.count(Counted::Decision);
-        let evaluation = Evaluation { worker: self, rules: &rules, record: &record, snapshot: &snapshot };
+        let evaluation = Evaluation { worker: self, turn, rules: &rules, record: &record, snapshot: &snapshot };
         let decision = rules.decision(&snapshot);
         let done = match &decision {
             Decision::Go(go) => evaluation.go(&decision, go).await,

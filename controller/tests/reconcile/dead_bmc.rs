@@ -1,4 +1,7 @@
-use std::sync::atomic::Ordering;
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
 
 use controller::store::OutcomeKind;
 use proto::site::{HostHistoryRequest, HostRequest, site_server::Site as _};
@@ -36,6 +39,34 @@ async fn a_host_with_a_dead_bmc_stays_with_the_reason_and_others_go_on() {
     site.bmcs[1].machine.hangs.store(false, Ordering::SeqCst);
     site.until_state(1, "Assigned/Ready").await;
     running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn forty_hosts_with_bmcs_that_never_answer_hold_up_nobody() {
+    const DEAD: usize = 40;
+    let site = TestSite::start(DEAD + 1, "Ready").await;
+    let running = site.reconcile(settings());
+    let vpc = site.create_vpc().await;
+    for host in 0..DEAD {
+        site.create_instance(host, &vpc).await;
+    }
+    for host in 0..DEAD {
+        site.until_state(host, "Assigned/WaitingForNetworkConfig").await;
+        site.bmcs[host].machine.hangs.store(true, Ordering::SeqCst);
+        site.acknowledge_all(host).await;
+    }
+    for host in 0..DEAD {
+        site.until(host, "question to its BMC", |_| site.bmcs[host].machine.requests.load(Ordering::SeqCst) > 0).await;
+    }
+    let started = Instant::now();
+    site.create_instance(DEAD, &vpc).await;
+    site.until_state(DEAD, "Assigned/WaitingForNetworkConfig").await;
+    site.acknowledge_all(DEAD).await;
+    site.until_state(DEAD, "Assigned/Ready").await;
+    let took = started.elapsed();
+    assert!(took < Duration::from_secs(4), "a healthy host took {took:?}");
+    assert_eq!(site.state(0).await, "Assigned/WaitingForRebootToReady");
+    running.kill().await;
 }
 
 #[tokio::test]
