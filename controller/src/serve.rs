@@ -42,6 +42,9 @@ pub enum ServeError {
     /// The database cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Another controller may have started.
+    #[error("this controller has stopped, because another may work on the database now: start it again ({0})")]
+    LockLost(StoreError),
     /// The configuration's roles make no sense.
     #[error(transparent)]
     Access(#[from] AccessFault),
@@ -95,7 +98,7 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
         warn!("there is no site file with `network`: DPUs cannot be configured");
     }
     let store = Store::open(&config.database).await?;
-    let sole = store.sole_controller().await?;
+    let mut sole = store.sole_controller().await?;
     let dirty = DirtyHosts::default();
     let options = rules::LoadOptions {
         timeouts: config.rule_timeouts.clone(),
@@ -136,7 +139,15 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
         let _ = stopping.send(true);
     });
     tokio::spawn(reload_on_hangup(Arc::clone(&packs)));
-    let reconciling = tokio::spawn(reconciler.run(until(stopped.clone())));
+    let (respite, stop_first) = (sole.respite(), until(stopped.clone()));
+    let reconciling = reconciler.run(until(stopped.clone()));
+    let reconciling = tokio::spawn(async move {
+        tokio::select! {
+            () = tokio::time::sleep(respite) => reconciling.await,
+            () = stop_first => {}
+        }
+    });
+    let at_work = reconciling.abort_handle();
     let calls = Calls::default();
     if let Some(listener) = metrics_listener {
         info!(address = %local(&listener, config.listen)?, "metrics are served");
@@ -179,12 +190,24 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
         until(stopped).await;
         tokio::time::sleep(config.timing.drain()).await;
     };
+    let working = async {
+        tokio::select! {
+            served = serving => served.map_err(|error| ServeError::Server(error.to_string()))?,
+            () = drained => warn!("requests were cut off after {} s", config.timing.drain_secs),
+        }
+        if tokio::time::timeout(config.timing.drain(), reconciling).await.is_err() {
+            warn!("host work was cut off after {} s: the journal says what was under way", config.timing.drain_secs);
+        }
+        Ok::<_, ServeError>(())
+    };
     tokio::select! {
-        served = serving => served.map_err(|error| ServeError::Server(error.to_string()))?,
-        () = drained => warn!("requests were cut off after {} s", config.timing.drain_secs),
-    }
-    if tokio::time::timeout(config.timing.drain(), reconciling).await.is_err() {
-        warn!("host work was cut off after {} s: the journal says what was under way", config.timing.drain_secs);
+        ended = working => ended?,
+        fault = sole.lost() => {
+            // At once and in the middle of whatever it is: the other one reads in the journal what was under way.
+            at_work.abort();
+            error!(%fault, "the lock on the database is lost: another controller may start, so this one stops");
+            return Err(ServeError::LockLost(fault));
+        }
     }
     drop(sole);
     store.close().await;

@@ -24,6 +24,11 @@ enum Backend {
 const SOLE: &str =
     "SELECT CAST(CASE WHEN pg_try_advisory_lock(7237117975334838631) THEN 1 ELSE 0 END AS BIGINT) AS held";
 
+/// Whether a connection's session has that lock.
+const STILL_SOLE: &str = "SELECT COUNT(*) AS held FROM pg_locks WHERE locktype = 'advisory' AND granted \
+     AND pid = pg_backend_pid() AND objsubid = 1 \
+     AND ((CAST(classid AS BIGINT) << 32) | CAST(objid AS BIGINT)) = 7237117975334838631";
+
 /// Longest wait for a connection or for the turn to write.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -147,6 +152,15 @@ impl Store {
         let row = sqlx::query(SOLE).fetch_one(&mut *connection).await.map_err(failed(doing))?;
         let held: i64 = Row(&row).int("held")?;
         Ok(Some((held == 1).then_some(connection)))
+    }
+
+    /// Whether the session of a connection has the controller's lock.
+    pub(super) async fn has_session_lock(connection: &mut PoolConnection<Any>) -> Result<bool> {
+        let row = sqlx::query(STILL_SOLE)
+            .fetch_one(&mut **connection)
+            .await
+            .map_err(failed("watching the lock of this controller"))?;
+        Ok(Row(&row).int("held")? > 0)
     }
 
     /// Closes all connections after their work is done.

@@ -7,6 +7,7 @@ use proto::{
     forge::{self, forge_client::ForgeClient},
     site::{ListRulePacksRequest, site_client::SiteClient},
 };
+use sqlx::{Connection, Row};
 use tokio::{sync::oneshot, task::JoinHandle};
 use tonic::{
     Code, Request,
@@ -14,7 +15,7 @@ use tonic::{
 };
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
-use crate::support::{dpu, site_text};
+use crate::support::{Database, dpu, site_text};
 
 pub(crate) struct Daemon {
     pub(crate) address: String,
@@ -183,6 +184,28 @@ async fn a_database_has_one_controller_at_a_time() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     second.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn needs_postgres_a_controller_that_lost_its_lock_stops() {
+    let Some(database) = Database::postgres().await else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let config = Config { database: database.url.clone(), ..config(dir.path(), "") };
+    let first = start(dir.path(), config.clone()).await;
+    let mut connection = sqlx::AnyConnection::connect(&database.url).await.unwrap();
+    // As if the server had been restarted, but for everybody else.
+    let ended = sqlx::query(
+        "SELECT CAST(COUNT(pg_terminate_backend(pid)) AS BIGINT) FROM pg_locks JOIN pg_database \
+         ON pg_database.oid = pg_locks.database AND datname = current_database() \
+         WHERE locktype = 'advisory' AND CAST(objid AS BIGINT) = 7237117975334838631 & 4294967295",
+    );
+    assert_eq!(ended.fetch_one(&mut connection).await.unwrap().get::<i64, _>(0), 1);
+    fs::remove_file(dir.path().join("address")).unwrap();
+    let second = start(dir.path(), config).await;
+    let stopped = tokio::time::timeout(Duration::from_secs(5), first.task).await.expect("the first goes on");
+    let why = stopped.unwrap().unwrap_err().to_string();
+    assert!(why.starts_with("this controller has stopped, because another may work on the database now"), "{why}");
+    second.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
