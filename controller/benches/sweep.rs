@@ -34,8 +34,13 @@ async fn main() {
     let dirty = DirtyHosts::default();
     let pack = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/managed_host"));
     let site = rules::Site::default();
-    let settings =
-        RuleSettings { switches: site, options: rules::LoadOptions::default(), dir: Some(pack), changed_share: 0.2 };
+    let settings = RuleSettings {
+        switches: site,
+        options: rules::LoadOptions::default(),
+        dir: Some(pack),
+        changed_share: 0.2,
+        replace: false,
+    };
     let packs = RulePacks::open(store.clone(), dirty.clone(), settings);
     let packs = packs.await.unwrap();
     let bmc = Arc::new(Redfish::new(&RedfishSettings::default()).unwrap());

@@ -27,6 +27,9 @@ pub struct Config {
     /// Share of hosts that other rules may decide otherwise without anybody insisting, from 0 to 1.
     #[serde(default = "default_rules_changed_share")]
     pub rules_changed_share: f64,
+    /// Take the directory's pack if the one that was last in force cannot be used. No file says so: it would be for ever.
+    #[serde(skip)]
+    pub replace_rules: bool,
     /// Site file.
     pub site_file: Option<PathBuf>,
     /// File that gets the address where gRPC is served, once it is.
@@ -177,6 +180,7 @@ impl Default for Config {
             database: default_database(),
             rules: None,
             rules_changed_share: default_rules_changed_share(),
+            replace_rules: false,
             site_file: None,
             address_file: None,
             timing: Timing::default(),

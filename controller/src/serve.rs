@@ -111,6 +111,7 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
         options,
         dir: config.rules.clone(),
         changed_share: config.rules_changed_share,
+        replace: config.replace_rules,
     };
     let packs = Arc::new(RulePacks::open(store.clone(), dirty.clone(), rule_settings).await?);
     take_in(&store, site.as_deref(), site_file.as_ref(), &packs).await?;

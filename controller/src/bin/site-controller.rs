@@ -24,6 +24,9 @@ struct Arguments {
     /// Rule pack in place of the config's.
     #[arg(long, value_name = "DIRECTORY")]
     rules: Option<PathBuf>,
+    /// Start with the rule pack of the directory if this controller cannot use the one that was last in force.
+    #[arg(long)]
+    replace_rules: bool,
     /// Site file in place of the config's.
     #[arg(long, value_name = "FILE")]
     site_file: Option<PathBuf>,
@@ -48,6 +51,7 @@ async fn run(arguments: Arguments) -> Result<()> {
     config.database = arguments.database.unwrap_or(config.database);
     config.listen = arguments.listen.unwrap_or(config.listen);
     config.rules = arguments.rules.or(config.rules);
+    config.replace_rules = arguments.replace_rules;
     config.site_file = arguments.site_file.or(config.site_file);
     log(&config.log)?;
     let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;

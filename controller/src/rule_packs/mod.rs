@@ -15,6 +15,7 @@ use std::{
 };
 
 use rules::{LoadOptions, RuleSet};
+use tokio::task::JoinError;
 use tracing::{info, warn};
 
 pub use draw::draw_faults;
@@ -36,7 +37,7 @@ pub struct RulePacks {
     dirty: DirtyHosts,
     settings: RuleSettings,
     /// One pack at a time.
-    turn: tokio::sync::Mutex<()>,
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// A pack that is to be put in force.
@@ -88,6 +89,27 @@ pub enum RulePackError {
         /// The faults, drawn.
         faults: String,
     },
+    /// The pack that was last in force cannot be used, and nobody said to take another instead.
+    #[error(
+        "the rules that were last in force, {hash}, cannot be used by this controller:\n{faults}\n\
+         Other rules are not taken unasked, since gates could be missing in them. Start the controller that was there \
+         before, and have it take rules that both can use, or put rules that fit, such as these mended, into the \
+         directory `rules` of the config and start with --replace-rules once"
+    )]
+    LastInForce {
+        /// Content hash.
+        hash: String,
+        /// Its faults, drawn.
+        faults: String,
+    },
+    /// The pack of the directory cannot take the place of the one that was last in force.
+    #[error("the rules in {dir} cannot replace those that were last in force: {why}")]
+    Replacement {
+        /// Directory.
+        dir: String,
+        /// Tests that fail, or hosts in states that it lacks.
+        why: String,
+    },
     /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -104,6 +126,8 @@ pub struct RuleSettings {
     pub dir: Option<PathBuf>,
     /// Share of hosts that another pack may decide otherwise without anybody insisting, from 0 to 1.
     pub changed_share: f64,
+    /// At the start, take the directory's pack if the one that was last in force cannot be used.
+    pub replace: bool,
 }
 
 impl RulePacks {
@@ -111,17 +135,25 @@ impl RulePacks {
     /// never was, that one is offered then, as on a reload. A site's first pack is the directory's.
     ///
     /// # Errors
-    /// If there is no usable pack at all.
+    /// If there is no usable pack at all, or the one that was last in force is not usable and not to be replaced.
     pub async fn open(store: Store, dirty: DirtyHosts, settings: RuleSettings) -> Result<Self, RulePackError> {
         let settings = RuleSettings { options: with_actions(settings.options), ..settings };
         let mut tx = store.read().await?;
-        let used: Vec<String> = tx.pack_uses(1_000).await?.into_iter().map(|used| used.hash).collect();
+        let mut used: Vec<String> = tx.pack_uses(1_000).await?.into_iter().map(|used| used.hash).collect();
         let kept = match used.first() {
             Some(hash) => tx.pack(hash).await?,
             None => None,
         };
         drop(tx);
-        let last = kept.and_then(|pack| compile(&pack.files, &settings.options).ok());
+        let last = match used.first().map(|hash| last_in_force(hash, kept, &settings.options)).transpose() {
+            Err(error) if settings.replace => {
+                warn!(%error, "the rules that were last in force are to be replaced");
+                let rules = replace_with_dir(&store, &settings).await?;
+                used.push(rules.hash().to_owned());
+                Some(rules)
+            }
+            last => last?,
+        };
         let fresh = settings.dir.as_ref().map(|dir| compiled_dir(dir, &settings.options)).transpose();
         let (rules, offer) = match (last, fresh) {
             (Some(last), Ok(Some((rules, files)))) if !used.iter().any(|hash| hash == rules.hash()) => {
@@ -139,7 +171,7 @@ impl RulePacks {
             (None, Err(error)) => return Err(error),
         };
         let rules = Arc::new(RulesInForce::new(rules));
-        let packs = Self { store, rules, dirty, settings, turn: tokio::sync::Mutex::new(()) };
+        let packs = Self { store, rules, dirty, settings, turn: Arc::default() };
         match offer {
             Some(Ok(files)) => {
                 packs.apply(Proposal { files, dry_run: false, force: false }).await?;
@@ -192,7 +224,7 @@ impl RulePacks {
     /// # Errors
     /// If the database fails; then nothing changed.
     pub async fn apply(&self, proposal: Proposal) -> Result<Verdict, StoreError> {
-        let _turn = self.turn.lock().await;
+        let turn = Arc::clone(&self.turn).lock_owned().await;
         let (verdict, rules) = self.judge(&proposal).await?;
         if proposal.dry_run {
             return Ok(verdict);
@@ -205,17 +237,20 @@ impl RulePacks {
             self.rules.took();
             return Ok(Verdict { applied: true, ..verdict });
         }
-        let stranded = self.swap(rules, proposal.files).await?;
+        let (store, in_force, dirty) = (self.store.clone(), Arc::clone(&self.rules), self.dirty.clone());
+        // To its end even if nobody waits for it any more: what is in force and what the database says must agree.
+        let swapping = tokio::spawn(async move {
+            let _turn = turn;
+            swap(&store, &in_force, &dirty, rules, proposal.files).await
+        });
+        let broke_off =
+            |error: JoinError| StoreError::Failed { doing: "putting rules in force", fault: error.to_string() };
+        let stranded = swapping.await.map_err(broke_off)??;
         if !stranded.is_empty() {
             let refusal = Some(lacking(&stranded));
             return Ok(self.refused(Verdict { stranded, refusal, ..verdict }));
         }
-        self.rules.took();
         info!(hash = verdict.hash, changes = verdict.changes.len(), "other rules are in force");
-        let mut tx = self.store.read().await?;
-        for host in tx.host_ids().await? {
-            self.dirty.mark(host);
-        }
         Ok(Verdict { applied: true, ..verdict })
     }
 
@@ -224,22 +259,6 @@ impl RulePacks {
         warn!(why, "rules refused");
         self.rules.refuse(why);
         verdict
-    }
-
-    /// Puts rules in force, unless a host has got into a state that they lack since they were tried. Hosts are moved in
-    /// transactions of the same kind, so none is between two rule sets.
-    async fn swap(&self, rules: RuleSet, files: Vec<PackFile>) -> Result<Vec<(String, String)>, StoreError> {
-        let mut tx = self.store.write().await?;
-        let in_use = tx.states_in_use().await?.into_iter();
-        let stranded: Vec<_> = in_use.filter(|(_, state)| !rules.has_state(state)).collect();
-        if !stranded.is_empty() {
-            return Ok(stranded.into_iter().map(|(host, state)| (host, state.to_string())).collect());
-        }
-        keep(&mut tx, &rules, files).await?;
-        let former = self.rules.current();
-        self.rules.swap(Arc::new(rules));
-        tx.commit().await.inspect_err(|_| self.rules.swap(former))?;
-        Ok(Vec::new())
     }
 
     async fn judge(&self, proposal: &Proposal) -> Result<(Verdict, Option<RuleSet>), StoreError> {
@@ -275,6 +294,67 @@ impl RulePacks {
         });
         Ok((Verdict { objection, ..verdict }, Some(rules)))
     }
+}
+
+/// Names and states of hosts that are in a state that some rules lack.
+type Stranded = Vec<(String, String)>;
+
+/// Puts rules in force and has all hosts decided again, unless a host has got into a state that they lack since they were
+/// tried. Hosts are moved in transactions of the same kind, so none is between two rule sets.
+async fn swap(
+    store: &Store,
+    in_force: &RulesInForce,
+    dirty: &DirtyHosts,
+    rules: RuleSet,
+    files: Vec<PackFile>,
+) -> Result<Stranded, StoreError> {
+    let mut tx = store.write().await?;
+    let stranded = stranded_by(&mut tx, &rules).await?;
+    if !stranded.is_empty() {
+        return Ok(stranded);
+    }
+    keep(&mut tx, &rules, files).await?;
+    let hosts = tx.host_ids().await?;
+    let former = in_force.current();
+    in_force.swap(Arc::new(rules));
+    tx.commit().await.inspect_err(|_| in_force.swap(former))?;
+    in_force.took();
+    hosts.into_iter().for_each(|host| dirty.mark(host));
+    Ok(Vec::new())
+}
+
+async fn stranded_by(tx: &mut Tx, rules: &RuleSet) -> Result<Stranded, StoreError> {
+    let in_use = tx.states_in_use().await?.into_iter();
+    Ok(in_use.filter(|(_, state)| !rules.has_state(state)).map(|(host, state)| (host, state.to_string())).collect())
+}
+
+/// The pack that was last in force, as this controller understands it.
+fn last_in_force(hash: &str, kept: Option<StoredPack>, options: &LoadOptions) -> Result<RuleSet, RulePackError> {
+    let refused = |faults| RulePackError::LastInForce { hash: hash.to_owned(), faults };
+    let kept = kept.ok_or_else(|| refused("the database does not have them any more".to_owned()))?;
+    compile(&kept.files, options).map_err(|faults| refused(faults.join("\n\n")))
+}
+
+/// Notes the directory's pack as the one in force, if its own tests pass and no host is in a state that it lacks. What it
+/// decides otherwise cannot be told: the one before decides nothing.
+async fn replace_with_dir(store: &Store, settings: &RuleSettings) -> Result<RuleSet, RulePackError> {
+    let dir = settings.dir.as_ref().ok_or(RulePackError::None)?;
+    let (rules, files) = compiled_dir(dir, &settings.options)?;
+    let refuse = |why| RulePackError::Replacement { dir: dir.display().to_string(), why };
+    let failing = failing_tests(&files).unwrap_or_else(|faults| faults);
+    if !failing.is_empty() {
+        return Err(refuse(format!("{} of their own tests fail:\n{}", failing.len(), failing.join("\n"))));
+    }
+    let mut tx = store.write().await?;
+    let stranded = stranded_by(&mut tx, &rules).await?;
+    if !stranded.is_empty() {
+        let hosts: Vec<String> = stranded.iter().map(|(host, state)| format!("{host} in {state}")).collect();
+        return Err(refuse(format!("{}:\n{}", lacking(&stranded), hosts.join("\n"))));
+    }
+    warn!(hash = rules.hash(), dir = %dir.display(), "the directory's rules are in force: gates of others are gone");
+    keep(&mut tx, &rules, files).await?;
+    tx.commit().await?;
+    Ok(rules)
 }
 
 fn lacking(stranded: &[(String, String)]) -> String {

@@ -121,7 +121,8 @@ impl TestSite {
         let timeouts = times.map(|(name, seconds)| (name.to_owned(), i64::try_from(seconds).unwrap())).into();
         let options = rules::LoadOptions { timeouts, ..Default::default() };
         let switches = rules::Site::default();
-        let settings = RuleSettings { switches: switches.clone(), options, dir: rules, changed_share: 0.2 };
+        let settings =
+            RuleSettings { switches: switches.clone(), options, dir: rules, changed_share: 0.2, replace: false };
         let packs = Arc::new(RulePacks::open(store.clone(), dirty.clone(), settings).await.unwrap());
         let judge = Judge::new(Arc::clone(packs.rules()), switches.clone());
         let forge = ForgeService::new(store.clone(), Some(Arc::clone(&network)), judge, dirty.clone());

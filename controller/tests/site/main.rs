@@ -14,6 +14,7 @@ mod guarded;
 mod instances;
 mod places;
 mod renewal;
+mod rule_packs;
 mod security_groups;
 mod site_file;
 mod store;

@@ -1,0 +1,117 @@
+//! Which rules a controller starts with, and that memory and database agree on which are in force.
+
+use std::{fs, future::Future, path::Path, pin::pin, task::Poll, time::Duration};
+
+use controller::{
+    Config, DirtyHosts, Proposal, RulePacks, RuleSettings,
+    store::{PackFile, Store},
+};
+use sqlx::Connection;
+
+use crate::{
+    daemon::{config, refused, start},
+    support::{Database, TestSite, host},
+};
+
+on_each_database! {
+    rules_that_cannot_be_used_any_more_are_not_replaced_unasked,
+    who_hangs_up_while_rules_are_put_in_force_leaves_no_doubt_which_are,
+}
+
+const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/managed_host");
+
+/// The shipped pack in a directory of its own, with a change that makes it another one.
+fn another_pack(dir: &Path) {
+    fs::create_dir(dir).unwrap();
+    for entry in fs::read_dir(SHIPPED).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
+        fs::copy(&entry, dir.join(entry.file_name().unwrap())).unwrap();
+    }
+    let ready = dir.join("ready.rhai");
+    let text = fs::read_to_string(&ready).unwrap();
+    fs::write(&ready, text.replace("Nothing is requested", "Nobody wants it")).unwrap();
+}
+
+async fn in_force(store: &Store) -> String {
+    store.read().await.unwrap().pack_uses(1).await.unwrap().remove(0).hash
+}
+
+async fn rules_that_cannot_be_used_any_more_are_not_replaced_unasked(database: &Database) {
+    let dir = tempfile::tempdir().unwrap();
+    let config = Config { database: database.url.clone(), ..config(dir.path(), "") };
+    start(dir.path(), config.clone()).await.stop().await;
+    fs::remove_file(dir.path().join("address")).unwrap();
+    let store = Store::open(&database.url).await.unwrap();
+    let before = in_force(&store).await;
+
+    // As if the next release knew an action by another name.
+    let mut connection = sqlx::AnyConnection::connect(&database.url).await.unwrap();
+    let renamed = "UPDATE rule_packs SET files = replace(files, 'redfish.force_restart', 'redfish.restart_by_force')";
+    sqlx::query(renamed).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    another_pack(&dir.path().join("other"));
+    let config = Config { rules: Some(dir.path().join("other")), ..config };
+    for config in [config.clone(), Config { rules: None, ..config.clone() }] {
+        let why = refused(config).await;
+        assert!(why.contains(&before) && why.contains("redfish.restart_by_force"), "{why}");
+        assert!(why.contains("start with --replace-rules once"), "{why}");
+    }
+    assert_eq!(in_force(&store).await, before);
+
+    let asked = Config { replace_rules: true, ..config };
+    let state = |state: &'static str| {
+        let store = store.clone();
+        async move {
+            let mut tx = store.write().await.unwrap();
+            let version = tx.life(&host(1)).await.unwrap().version;
+            let transition = controller::store::Transition { to: state.into(), ..Default::default() };
+            tx.commit_transition(&host(1), version, &transition, controller::Moment::now()).await.unwrap();
+            tx.commit().await.unwrap();
+        }
+    };
+    state("Elsewhere").await;
+    let why = refused(asked.clone()).await;
+    assert!(why.ends_with("1 host is in a state that the pack lacks:\nhost-1 in Elsewhere"), "{why}");
+    assert_eq!(in_force(&store).await, before);
+    state("Ready").await;
+    let daemon = start(dir.path(), asked).await;
+    assert_ne!(in_force(&store).await, before);
+    daemon.stop().await;
+    store.close().await;
+}
+
+/// Goes on with some work until something holds, and drops it there, as when a client hangs up.
+async fn drop_once(work: impl Future, holds: impl Fn() -> bool) {
+    let mut work = pin!(work);
+    std::future::poll_fn(|context| {
+        let ended = work.as_mut().poll(context).is_ready();
+        context.waker().wake_by_ref();
+        if ended || holds() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}
+
+async fn who_hangs_up_while_rules_are_put_in_force_leaves_no_doubt_which_are(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let settings = RuleSettings {
+        switches: rules::Site::default(),
+        options: rules::LoadOptions::default(),
+        dir: Some(SHIPPED.into()),
+        changed_share: 1.0,
+        replace: false,
+    };
+    let packs = RulePacks::open(site.store.clone(), DirtyHosts::default(), settings).await.unwrap();
+    let before = packs.rules().current().hash().to_owned();
+    let dir = tempfile::tempdir().unwrap();
+    another_pack(&dir.path().join("other"));
+    let files: Vec<PackFile> = controller::read_pack_dir(&dir.path().join("other")).unwrap();
+    let apply = packs.apply(Proposal { files, dry_run: false, force: true });
+    drop_once(apply, || packs.rules().current().hash() != before).await;
+    for _ in 0..200 {
+        if packs.rules().current().hash() == in_force(&site.store).await {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(packs.rules().current().hash(), in_force(&site.store).await);
+    assert_ne!(packs.rules().current().hash(), before);
+}
