@@ -99,6 +99,10 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
     }
     let store = Store::open(&config.database).await?;
     let mut sole = store.sole_controller().await?;
+    if store.is_new() {
+        let database = store.shown();
+        warn!(database, "a NEW, EMPTY database was made; if the site has one already, stop and mend `database`");
+    }
     let dirty = DirtyHosts::default();
     let options = rules::LoadOptions {
         timeouts: config.rule_timeouts.clone(),
@@ -115,6 +119,9 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
     };
     let packs = Arc::new(RulePacks::open(store.clone(), dirty.clone(), rule_settings).await?);
     take_in(&store, site.as_deref(), site_file.as_ref(), &packs).await?;
+    if !store.read().await?.has_had_dpus().await? {
+        warn!("the site knows no DPU at all: it tells none what to run, and none to isolate its host");
+    }
 
     let listener = listen(config.listen).await?;
     let address = local(&listener, config.listen)?;

@@ -2,7 +2,11 @@ use std::net::IpAddr;
 
 use proto::MachineId;
 
-use super::{Result, StoreError, Tx, error::failed, row::micros};
+use super::{
+    Result, StoreError, Tx,
+    error::failed,
+    row::{Row, micros},
+};
 use crate::Moment;
 
 /// What is kept of a machine, beside the rows that go with its own.
@@ -18,6 +22,9 @@ const OF_A_HOST: [&str; 4] = [
     "DELETE FROM instances WHERE host_id = $1",
 ];
 
+/// Note of the DPU that was forgotten last.
+const FORGOTTEN: &str = "forgotten_dpu";
+
 impl Tx {
     /// Forgets a DPU with its reports. It may be cut off and still use its addresses, so nobody else gets them until
     /// [`Tx::release_forgotten`] does; if the DPU comes back, it has them as before.
@@ -28,6 +35,7 @@ impl Tx {
         self.hold_of(id.as_str()).await?;
         self.run_all(&OF_A_MACHINE, id).await?;
         let gone = self.run_all(&["DELETE FROM dpus WHERE id = $1"], id).await?;
+        self.put_site_note(FORGOTTEN, id.as_str()).await?;
         if gone == 0 { Err(StoreError::missing("DPU", id)) } else { Ok(()) }
     }
 
@@ -70,6 +78,18 @@ impl Tx {
         .await
         .map_err(failed(doing))?;
         Ok(freed.rows_affected() > 0)
+    }
+
+    /// Whether the site knows any DPU, or has forgotten one.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn has_had_dpus(&mut self) -> Result<bool> {
+        let row = sqlx::query("SELECT COUNT(*) AS dpus FROM dpus")
+            .fetch_one(&mut *self.inner)
+            .await
+            .map_err(failed("counting DPUs"))?;
+        Ok(Row(&row).int("dpus")? > 0 || self.site_note(FORGOTTEN).await?.is_some())
     }
 
     async fn hold_of(&mut self, owner: &str) -> Result<()> {

@@ -12,6 +12,7 @@ pub struct Store {
     backend: Backend,
     /// As it may be shown.
     url: String,
+    new: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +60,8 @@ impl Store {
     /// The database lives in its only connection, so nothing may ever close that one.
     async fn in_memory(url: &str) -> std::result::Result<Self, String> {
         let writers = sqlite_pool(1).connect(url).await.map_err(text)?;
-        migrate(&writers).await?;
-        Ok(Self { readers: writers.clone(), writers, backend: Backend::Sqlite, url: url.to_owned() })
+        let new = migrate(&writers).await?;
+        Ok(Self { readers: writers.clone(), writers, backend: Backend::Sqlite, url: url.to_owned(), new })
     }
 
     /// One writer: writers queue for it in order and never fight over SQLite's lock.
@@ -70,9 +71,9 @@ impl Store {
         set_up_sqlite(&mut probe).await.map_err(text)?;
         probe.close().await.map_err(text)?;
         let writers = sqlite_pool(1).connect(url).await.map_err(text)?;
-        migrate(&writers).await?;
+        let new = migrate(&writers).await?;
         let readers = sqlite_pool(4).connect(url).await.map_err(text)?;
-        Ok(Self { writers, readers, backend: Backend::Sqlite, url: url.to_owned() })
+        Ok(Self { writers, readers, backend: Backend::Sqlite, url: url.to_owned(), new })
     }
 
     async fn postgres(url: &str) -> std::result::Result<Self, String> {
@@ -80,9 +81,9 @@ impl Store {
         probe.close().await.map_err(text)?;
         let pool = |connections| AnyPoolOptions::new().max_connections(connections).acquire_timeout(PATIENCE);
         let writers = pool(2).connect(url).await.map_err(text)?;
-        migrate(&writers).await?;
+        let new = migrate(&writers).await?;
         let readers = pool(5).connect(url).await.map_err(text)?;
-        Ok(Self { writers, readers, backend: Backend::Postgres, url: without_password(url) })
+        Ok(Self { writers, readers, backend: Backend::Postgres, url: without_password(url), new })
     }
 
     /// Starts a transaction that may write. Writers take turns, whatever the database and whichever process they are in,
@@ -130,8 +131,14 @@ impl Store {
         Ok(Tx { inner })
     }
 
+    /// The database was not there, or empty, when it was opened.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.new
+    }
+
     /// Where the database is, without a password.
-    pub(super) fn shown(&self) -> &str {
+    pub(crate) fn shown(&self) -> &str {
         &self.url
     }
 
@@ -170,8 +177,12 @@ impl Store {
     }
 }
 
-async fn migrate(pool: &AnyPool) -> std::result::Result<(), String> {
-    sqlx::migrate!().run(pool).await.map_err(text)
+/// Whether there were no tables before.
+async fn migrate(pool: &AnyPool) -> std::result::Result<bool, String> {
+    // Fails where there is no such table, which says the same.
+    let before = sqlx::query("SELECT version FROM _sqlx_migrations").fetch_all(pool).await.unwrap_or_default();
+    sqlx::migrate!().run(pool).await.map_err(text)?;
+    Ok(before.is_empty())
 }
 
 fn sqlite_pool(connections: u32) -> AnyPoolOptions {

@@ -9,6 +9,7 @@ on_each_database! {
     only_an_unknown_dpu_hears_not_found,
     a_known_dpu_without_a_loopback_is_not_ready_but_known,
     a_forgotten_dpu_hears_not_found_and_its_reports_are_refused,
+    a_site_that_never_had_a_dpu_tells_none_to_isolate_its_host,
     without_its_database_a_site_says_unavailable_and_never_not_found,
     a_malformed_report_is_refused_with_its_field,
     an_unreadable_host_version_acknowledges_nothing_but_the_report_counts,
@@ -81,6 +82,27 @@ async fn a_forgotten_dpu_hears_not_found_and_its_reports_are_refused(database: &
     assert_eq!(site.config(&dpu(1, 1)).await.unwrap_err().code(), Code::NotFound);
     assert_eq!(site.report(acknowledgement(&dpu(1, 1), &config)).await.unwrap_err().code(), Code::NotFound);
     assert!(site.config(&dpu(1, 0)).await.is_ok());
+}
+
+async fn a_site_that_never_had_a_dpu_tells_none_to_isolate_its_host(database: &Database) {
+    let site = TestSite::with_hosts(&database.url, 0).await;
+    assert!(site.store.is_new());
+    let asked = site.config(&dpu(1, 0)).await.unwrap_err();
+    let reported = site.report(healthy(1, 0)).await.unwrap_err();
+    for refusal in [asked, reported] {
+        assert_eq!(refusal.code(), Code::FailedPrecondition);
+        assert!(refusal.message().starts_with("the site knows no DPU at all"), "{refusal}");
+    }
+    site.store.close().await;
+    // The same site once it has had one: what is not known there is not part of it.
+    let site = TestSite::with_hosts(&database.url, 1).await;
+    assert!(!site.store.is_new());
+    assert_eq!(site.config(&dpu(9, 0)).await.unwrap_err().code(), Code::NotFound);
+    let mut tx = site.store.write().await.unwrap();
+    tx.forget_host(&host(1)).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(site.config(&dpu(1, 0)).await.unwrap_err().code(), Code::NotFound);
+    assert_eq!(site.report(healthy(1, 0)).await.unwrap_err().code(), Code::NotFound);
 }
 
 async fn without_its_database_a_site_says_unavailable_and_never_not_found(database: &Database) {

@@ -30,7 +30,9 @@ impl ForgeService {
         let now = Moment::now();
         let observation = read(status, dpu_machine.clone(), now)?;
         let mut tx = self.store.write_repeated().await.map_err(from_store)?;
-        let dpu = tx.dpu(&dpu_machine).await.map_err(from_store)?.ok_or_else(|| unknown(&dpu_machine))?;
+        let Some(dpu) = tx.dpu(&dpu_machine).await.map_err(from_store)? else {
+            return Err(unknown(&mut tx, &dpu_machine).await);
+        };
         let stored = tx.health_reports(&dpu.id).await.map_err(from_store)?;
         let former = stored.iter().map(|entry| &entry.report).find(|former| former.source == AGENT_SOURCE);
         let mut report = reports::read("dpu_health", health, AGENT_SOURCE.to_owned(), former, now)?;

@@ -5,7 +5,7 @@ use super::{ForgeService, answer::from_store, fields::dpu_id};
 use crate::{
     access::Caller,
     network::{DesiredInput, desired_config},
-    store::{AddressPool, NumberPool},
+    store::{AddressPool, NumberPool, Tx},
 };
 
 impl ForgeService {
@@ -17,7 +17,7 @@ impl ForgeService {
         let id = dpu_id("dpu_machine_id", request.dpu_machine_id.as_ref())?;
         caller.speaks_of(&id)?;
         let mut tx = self.store.read().await.map_err(from_store)?;
-        let dpu = tx.dpu(&id).await.map_err(from_store)?.ok_or_else(|| unknown(&id))?;
+        let Some(dpu) = tx.dpu(&id).await.map_err(from_store)? else { return Err(unknown(&mut tx, &id).await) };
         let site = self.site()?;
         let addresses = tx.addresses_of(id.as_str()).await.map_err(from_store)?;
         let held = |pool| addresses.iter().find(|held| held.pool == pool).map(|held| held.address);
@@ -47,9 +47,17 @@ impl ForgeService {
     }
 }
 
-/// The one answer that makes a DPU isolate its host.
-pub(super) fn unknown(dpu: &MachineId) -> Status {
-    Status::not_found(format!("the site does not know DPU {dpu}"))
+/// The one answer that makes a DPU isolate its host. A site that never had any DPU does not say so: its database is not
+/// the one that was meant, and it would cut off every tenant.
+pub(super) async fn unknown(tx: &mut Tx, dpu: &MachineId) -> Status {
+    match tx.has_had_dpus().await {
+        Ok(true) => Status::not_found(format!("the site does not know DPU {dpu}")),
+        Ok(false) => Status::failed_precondition(format!(
+            "the site knows no DPU at all, so that it does not know {dpu} says nothing: it is new, or its database is not \
+             the one that was meant"
+        )),
+        Err(error) => from_store(error),
+    }
 }
 
 fn lacks(dpu: &MachineId, what: &str) -> Status {
