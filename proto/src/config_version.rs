@@ -28,6 +28,12 @@ impl ConfigVersion {
         Self { number: self.number.checked_add(1).unwrap_or(1), micros }
     }
 
+    /// The same version, as if made at `micros` since the epoch.
+    #[must_use]
+    pub fn made_at(self, micros: u64) -> Self {
+        Self { micros, ..self }
+    }
+
     /// How many times the intent has changed, from 1.
     #[must_use]
     pub fn number(self) -> u64 {

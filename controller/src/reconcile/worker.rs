@@ -8,6 +8,7 @@ use std::{
 
 use proto::MachineId;
 use rules::{Decision, RuleSet, Snapshot};
+use tracing::warn;
 
 use super::{
     ReconcileCounters, ReconcileSettings, RulesInForce, commit,
@@ -72,6 +73,9 @@ impl Worker {
             }
             Err(error) => return Err(error),
         };
+        if record.is_ahead(Moment::now()) {
+            return self.bring_back(&record).await;
+        }
         let rules = self.rules.current();
         if record.life.state.as_str().is_empty() {
             return self.begin(&record, &rules).await;
@@ -112,6 +116,15 @@ impl Worker {
         let polled = questions.poll(done);
         self.remember(host, (quiet && done != Done::Conflict).then_some(snapshot), &rules, done, questions);
         Ok(polled)
+    }
+
+    /// Times in the future are from a clock that was ahead: nothing that comes in now would count as later.
+    async fn bring_back(&self, record: &HostRecord) -> Result<Done, StoreError> {
+        let mut tx = self.store.write().await?;
+        let times = tx.bring_back(&record.host.id).await?;
+        tx.commit().await?;
+        warn!(host = %record.host.name, times, "the clock was ahead: times in the future count as now, in their order");
+        Ok(Done::Conflict)
     }
 
     /// The first state of a host that has none.

@@ -6,6 +6,7 @@
 
 mod actions;
 mod addresses;
+mod clock;
 mod dpus;
 mod error;
 mod events;

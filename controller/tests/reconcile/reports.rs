@@ -12,10 +12,14 @@ use tonic::{Code, Request};
 use crate::site::{TestSite, host_id, settings};
 
 async fn put_in_state(site: &TestSite, state: &str) {
+    put_in_state_at(site, state, Moment::now()).await;
+}
+
+async fn put_in_state_at(site: &TestSite, state: &str, at: Moment) {
     let to = Transition { to: state.into(), ..Transition::default() };
     let mut tx = site.store.write().await.unwrap();
     let read = tx.life(&host_id(0)).await.unwrap().version;
-    tx.commit_transition(&host_id(0), read, &to, Moment::now()).await.unwrap();
+    tx.commit_transition(&host_id(0), read, &to, at).await.unwrap();
     tx.commit().await.unwrap();
     site.dirty.mark(host_id(0));
 }
@@ -82,5 +86,21 @@ async fn a_host_that_failed_is_let_out_by_what_its_cause_asks_for_and_by_nothing
     site.until(0, "way out", |record| record.life.state.as_str() != "Failed").await;
     let record = site.record(0).await;
     assert_eq!((record.life.failure, record.requests), (None, vec![]), "both are over with the move");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn what_comes_after_a_clock_was_ahead_counts_and_what_came_before_does_not() {
+    let site = TestSite::start(1, "Ready").await;
+    site.event(0, "cleaned").await;
+    let year = Duration::from_secs(365 * 86_400);
+    let ahead = Moment::from_micros(Moment::now().micros() + u64::try_from(year.as_micros()).unwrap());
+    put_in_state_at(&site, "WaitingForCleanup/HostCleanup", ahead).await;
+    let running = site.reconcile(settings());
+    site.until(0, "time to go by", |record| record.life.version.micros() <= Moment::now().micros()).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(site.state(0).await, "WaitingForCleanup/HostCleanup");
+    site.event(0, "cleaned").await;
+    site.until_state(0, "BomValidating/UpdatingInventory").await;
     running.stop().await;
 }

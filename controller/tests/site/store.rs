@@ -28,6 +28,7 @@ on_each_database! {
     writers_that_take_hosts_in_opposite_order_all_finish,
     a_database_locked_by_another_process_is_waited_for,
     extreme_values_come_back_as_they_were,
+    times_from_a_clock_that_was_ahead_are_brought_back_in_their_order,
 }
 
 fn to(state: &str) -> Transition {
@@ -371,4 +372,41 @@ async fn a_database_that_cannot_be_opened_says_which_and_why() {
     std::fs::write(&path, "this is no database, just some text that is long enough to look like one").unwrap();
     let error = Store::open(&format!("sqlite:{}", path.display())).await.unwrap_err().to_string();
     assert!(error.contains("file is not a database"), "{error}");
+}
+
+async fn times_from_a_clock_that_was_ahead_are_brought_back_in_their_order(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let year = 365 * 86_400 * 1_000_000;
+    let start = Moment::now();
+    let ahead = |seconds: u64| Moment::from_micros(start.micros() + year + seconds * 1_000_000);
+    let event = |kind: &str, at| Event { kind: kind.into(), at, arguments: Default::default() };
+    let mut tx = site.store.write().await.unwrap();
+    let before = tx.life(&host(1)).await.unwrap().version;
+    tx.put_event(&host(1), &event("cleaned", ahead(1))).await.unwrap();
+    let entered = tx.commit_transition(&host(1), before, &to("A"), ahead(2)).await.unwrap();
+    tx.put_event(&host(1), &event("rebooted", ahead(3))).await.unwrap();
+    tx.put_event(&dpu(1, 0), &event("booted", start)).await.unwrap();
+    let found = Finding { name: "bmc.power".into(), value: "on".into(), at: ahead(3) };
+    tx.put_finding(&host(1), &found).await.unwrap();
+    let number = tx.intend_action(&host(1), entered, "redfish.power_on", "host-1", &().into(), ahead(4)).await.unwrap();
+    tx.finish_action(&host(1), number, "", ahead(5)).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let mut tx = site.store.write().await.unwrap();
+    assert_eq!(tx.bring_back(&host(1)).await.unwrap(), 5);
+    assert_eq!(tx.bring_back(&host(1)).await.unwrap(), 0);
+    let record = tx.host_record(&host(1)).await.unwrap();
+    let version = record.life.version;
+    let since = Moment::from_micros(version.micros());
+    assert!(since >= start && since <= Moment::now() && version.number() == entered.number());
+    let at = |kind: &str| record.events[&host(1)].iter().find(|event| event.kind == kind).unwrap().at;
+    assert!(at("cleaned") < since && since < at("rebooted"));
+    assert_eq!(record.findings[&host(1)][0].at, at("rebooted"));
+    assert_eq!(record.events[&dpu(1, 0)][0].at, start);
+    let action = &record.actions[0];
+    assert_eq!(action.state_version, version);
+    assert!(at("rebooted") < action.intended_at && Some(action.intended_at) < action.finished_at);
+    assert!(action.finished_at <= Some(Moment::now()));
+    let line = &tx.history(&host(1), 1).await.unwrap()[0];
+    assert_eq!((line.version, line.at), (version, since));
 }

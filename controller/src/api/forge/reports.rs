@@ -42,7 +42,7 @@ pub(super) fn read(
         }
         let known = since.get(&(id.as_str(), alert.target.as_deref())).copied().flatten();
         alerts.push(HealthAlert {
-            in_alert_since: Some(known.or(alert.in_alert_since.map(past)).unwrap_or(now)),
+            in_alert_since: Some(known.map(|known| known.min(now)).or(alert.in_alert_since.map(past)).unwrap_or(now)),
             id,
             target: alert.target,
             message: alert.message,
