@@ -26,6 +26,7 @@ use crate::{
         names::{Functions, Names},
         predicate::IntExpr,
         reads::Reads,
+        weight::Allowance,
     },
     health::Reports,
     pack::LoadOptions,
@@ -56,6 +57,7 @@ pub(crate) struct Builder<'a> {
     /// The reports, once they are built.
     reports: Option<Arc<Reports>>,
     faults: &'a mut Faults,
+    allowance: Allowance,
     /// Guards stay with the interpreter although they could be native.
     interpret: bool,
 }
@@ -76,6 +78,7 @@ pub(crate) fn build(input: Input, options: &LoadOptions, faults: &mut Faults) ->
         interpreter,
         reports: None,
         faults: &mut found,
+        allowance: Allowance::default(),
         interpret: options.interpret,
     };
 
@@ -105,10 +108,17 @@ pub(crate) fn build(input: Input, options: &LoadOptions, faults: &mut Faults) ->
         actions: declarations.actions.iter().map(|a| (a.name.clone(), a.value.clone())).collect(),
         timeouts: builder.names.timeouts.clone(),
         limits: builder.names.limits.clone(),
+        interpreted: false,
     };
     builder.unused_steps(&declarations.blocks);
     let any = builder.any_rules(&declarations.blocks, &mut rules);
     builder.states(&declarations.blocks, &any, &mut rules);
+    if builder.allowance.is_spent() {
+        // What was left out for that is missed everywhere.
+        found.0.retain(|fault| fault.check == "limit");
+        faults.0.append(&mut found.0);
+        return None;
+    }
     let RuleSet { states, arms, gates, reports, .. } = &mut rules;
     for state in states {
         let in_state = Fold { path: Some(&state.path), reports };
@@ -118,6 +128,9 @@ pub(crate) fn build(input: Input, options: &LoadOptions, faults: &mut Faults) ->
         let own = Fold { path: Some(&state.path).filter(|_| !state.of_dpu), reports };
         state.steps = Tested::all(&state.arms, arms, gates, &own);
     }
+    let slas = rules.states.iter().filter_map(|state| state.sla.as_ref());
+    rules.interpreted =
+        slas.into_iter().any(|sla| matches!(sla.body, Body::Script(_))) || rules.interpreted_guards().next().is_some();
     collect_reads(&mut rules);
     if !incomplete {
         check::check(&rules, &any, &mut found);
@@ -231,7 +244,13 @@ impl Builder<'_> {
             let path = StatePath::from(&*block.name);
             let arms = self.arms(block, blocks, rules);
             let sla = self.sla(decl, block);
-            let any_arms = any.iter().filter(|rule| rule.applies(&path)).flat_map(|rule| rule.arms.clone()).collect();
+            let any_arms = any.iter().filter(|rule| rule.applies(&path)).flat_map(|rule| &rule.arms).copied();
+            let any_arms: Vec<usize> = any_arms.collect();
+            let read_here = any_arms.iter().chain(&arms).filter_map(|arm| rules.arms.get(*arm));
+            let parts = read_here.map(|arm| arm_guards(arm, &rules.gates).map(Guard::weight).sum::<usize>() + 1).sum();
+            if !self.allowance.take(parts, self.faults) {
+                return;
+            }
             rules.states.push(State {
                 path,
                 place: block.place.clone(),

@@ -76,6 +76,8 @@ pub enum FaultKind {
     Declared,
     /// A guard failed while it was evaluated. Its gate counts as closed.
     Guard,
+    /// The interpreted guards that were asked take too many steps together. The one that was stopped counts as closed.
+    Steps,
     /// The rules have no such state.
     UnknownState,
 }

@@ -16,6 +16,7 @@ use crate::{
     build,
     declare::{Collector, place},
     fault::{Faults, PackFaults, Place, did_you_mean},
+    file::read_pack_file,
     guard::names::Functions,
     limits,
     ruleset::RuleSet,
@@ -65,12 +66,11 @@ fn read(directory: &Path) -> io::Result<Vec<(String, String)>> {
         if path.extension().is_none_or(|extension| extension != "rhai") {
             continue;
         }
-        let too_large = fs::metadata(&path)?.len() > limits::FILE_BYTES;
-        if too_large || files.len() >= limits::FILES {
-            let what = format!("{name}: more than {} bytes, or more than {} files", limits::FILE_BYTES, limits::FILES);
+        if files.len() >= limits::FILES {
+            let what = format!("it has more than {} files", limits::FILES);
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         }
-        files.push((name, fs::read_to_string(&path)?));
+        files.push((name, read_pack_file(&path)?));
     }
     Ok(files)
 }
@@ -124,6 +124,7 @@ fn load_sources(sources: BTreeMap<Arc<str>, Arc<str>>, options: &LoadOptions) ->
     for (file, ast) in &asts {
         let mut runnable = library.merge(ast);
         runnable.set_source(file.as_ref());
+        let _meter = limits::Meter::new(limits::OPERATIONS);
         if let Err(error) = engine.run_ast_with_scope(&mut Scope::new(), &runnable) {
             runtime_fault(file, &error, &engine, &mut faults);
         }
@@ -225,7 +226,7 @@ fn runtime_fault(file: &Arc<str>, error: &EvalAltResult, engine: &Engine, faults
                 faults.hint("unknown-verb", &at, format!("unknown verb `{name}`"), hint);
             }
         }
-        EvalAltResult::ErrorTooManyOperations(_) => {
+        EvalAltResult::ErrorTooManyOperations(_) | EvalAltResult::ErrorTerminated(..) => {
             let message = format!("the file takes more than {} steps to run", limits::OPERATIONS);
             faults.hint("limit", &at, message, "declarations need no loops");
         }

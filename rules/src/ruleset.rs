@@ -34,6 +34,8 @@ pub struct RuleSet {
     pub(crate) actions: BTreeMap<Arc<str>, Signature>,
     pub(crate) timeouts: BTreeMap<Arc<str>, i64>,
     pub(crate) limits: BTreeMap<Arc<str>, i64>,
+    /// Some answers take the interpreter.
+    pub(crate) interpreted: bool,
 }
 
 /// What a state is for.
@@ -198,6 +200,12 @@ impl RuleSet {
         let guards = of_arms.chain(of_reports).chain(&self.no_sla_while).chain(of_views);
         guards
             .filter_map(|guard| guard.interpreted().map(|why| (&guard.place, format!("{} at {}", why.what, why.place))))
+    }
+
+    /// Some guard or time limit is interpreted: what is asked of these rules can take milliseconds.
+    #[must_use]
+    pub fn is_interpreted(&self) -> bool {
+        self.interpreted
     }
 
     pub(crate) fn state(&self, path: &StatePath) -> Option<&State> {

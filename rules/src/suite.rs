@@ -15,8 +15,12 @@
 
 mod expect;
 mod facts;
+mod read;
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +28,9 @@ pub use expect::{Expectation, ExpectedAction, ExpectedDpu};
 
 use crate::{
     RuleSet, Snapshot,
+    file::read_pack_file,
+    limits,
+    ruleset::Arm,
     snapshot::HealthReport,
     trace::{ArmResult, Decided},
 };
@@ -101,11 +108,20 @@ impl RuleSet {
         let mut result = SuiteResult { arms: self.arms.len(), ..SuiteResult::default() };
         let mut reached = vec![false; self.arms.len()];
         for (file, text) in files {
-            let suite: Suite = match serde_yaml::from_str(text) {
-                Ok(suite) => suite,
-                Err(error) => {
-                    let failure = Some(format!("the file cannot be read: {error}"));
-                    result.cases.push(CaseResult { file: file.to_owned(), name: String::new(), failure });
+            let suite = read::suite(text).map_err(|error| format!("the file cannot be read: {error}"));
+            let cases = |suite: &Suite| result.cases.len() + suite.cases.len();
+            let suite = match suite {
+                Ok(suite) if cases(&suite) <= limits::TEST_CASES => suite,
+                other => {
+                    let failure = other.err();
+                    let failure = failure.unwrap_or_else(|| {
+                        format!("with this file the pack has more than {} cases: remove some", limits::TEST_CASES)
+                    });
+                    result.cases.push(CaseResult {
+                        file: file.to_owned(),
+                        name: String::new(),
+                        failure: Some(failure),
+                    });
                     continue;
                 }
             };
@@ -129,24 +145,28 @@ impl RuleSet {
     }
 
     fn untested(&self, reached: &[bool]) -> Vec<UntestedArm> {
-        let owner = |number: usize| {
-            let state = self.states.iter().find(|state| state.arms.contains(&number));
-            let rule = self.arms.get(number).and_then(|arm| arm.rule.as_ref()).map(ToString::to_string);
-            rule.or_else(|| state.map(|state| state.path.to_string())).unwrap_or_default()
-        };
+        let mut owners = vec![""; self.arms.len()];
+        for state in &self.states {
+            for arm in &state.arms {
+                if let Some(owner) = owners.get_mut(*arm) {
+                    *owner = state.path.as_str();
+                }
+            }
+        }
+        for (owner, arm) in owners.iter_mut().zip(&self.arms) {
+            *owner = arm.rule.as_deref().unwrap_or(owner);
+        }
         // Steps that several states take over are one text: to reach them in one state is enough.
-        let is_reached = |number: &usize| reached.get(*number).copied().unwrap_or(false);
-        let places: Vec<_> =
-            (0..self.arms.len()).filter(is_reached).filter_map(|n| self.arms.get(n)).map(|arm| &arm.place).collect();
-        let mut arms: Vec<_> = self.arms.iter().enumerate().filter(|(_, arm)| !places.contains(&&arm.place)).collect();
-        arms.dedup_by_key(|(_, arm)| &arm.place);
-        let arms = arms.into_iter();
-        arms.map(|(number, arm)| UntestedArm {
+        let of_reached = self.arms.iter().zip(reached).filter(|(_, reached)| **reached);
+        let places: BTreeSet<_> = of_reached.map(|(arm, _)| &arm.place).collect();
+        let mut arms: Vec<_> = self.arms.iter().zip(owners).filter(|(arm, _)| !places.contains(&arm.place)).collect();
+        arms.dedup_by_key(|(arm, _)| &arm.place);
+        let untested = |(arm, owner): (&Arm, &str)| UntestedArm {
             at: format!("{}:{}", arm.place.file, arm.place.line),
-            state: owner(number),
+            state: owner.to_owned(),
             arm: arm.describe(self),
-        })
-        .collect()
+        };
+        arms.into_iter().map(untested).collect()
     }
 }
 
@@ -170,7 +190,7 @@ pub fn test_snapshots<'t>(
 ) -> Result<Vec<(String, Snapshot)>, String> {
     let mut snapshots = Vec::new();
     for (file, text) in files {
-        let suite: Suite = serde_yaml::from_str(text).map_err(|error| format!("{file}: {error}"))?;
+        let suite = read::suite(text).map_err(|error| format!("{file}: {error}"))?;
         for case in &suite.cases {
             let snapshot = facts::snapshot(&suite, case).map_err(|error| format!("{file}: {}: {error}", case.name))?;
             snapshots.push((case.name.clone(), snapshot));
@@ -193,7 +213,7 @@ pub fn read_tests(pack: &Path) -> std::io::Result<BTreeMap<String, String>> {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "yaml") {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            files.insert(name, std::fs::read_to_string(&path)?);
+            files.insert(name, read_pack_file(&path)?);
         }
     }
     Ok(files)

@@ -53,6 +53,9 @@ impl Builder<'_> {
 
     fn spread(&mut self, block: &Block, blocks: &[Block], rules: &RuleSet, depth: usize, arms: &mut Vec<Arm>) {
         for decl in &block.arms {
+            if !self.allowance.take(1, self.faults) {
+                return;
+            }
             let VerbDecl::Steps(steps) = &decl.verb else {
                 arms.extend(self.arm(decl, rules));
                 continue;
@@ -72,7 +75,11 @@ impl Builder<'_> {
             self.spread(taken, blocks, rules, depth + 1, arms);
             // What is said of the steps as a whole holds for each.
             let conditions = self.conditions(decl);
+            let parts = conditions.iter().map(|(guard, _)| guard.weight()).sum::<usize>();
             for arm in &mut arms[from..] {
+                if !self.allowance.take(parts, self.faults) {
+                    return;
+                }
                 arm.conditions.splice(0..0, conditions.iter().cloned());
             }
         }

@@ -111,7 +111,8 @@ impl Builder<'_> {
 
     pub(super) fn lowerer(&mut self, function: &Function) -> Lowerer<'_> {
         let reports = self.reports.as_deref();
-        Lowerer::new(&self.names, self.functions, self.builtins, reports, self.faults, function.file.clone())
+        let allowance = &mut self.allowance;
+        Lowerer::new(&self.names, self.functions, self.builtins, reports, self.faults, allowance, function)
     }
 
     fn script(&self, decl: &GuardDecl) -> Script {

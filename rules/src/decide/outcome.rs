@@ -5,11 +5,15 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{Outcome, actions};
 use crate::{
     decision::{Decision, Delete, DpuStep, FailureChange, Fault, FaultKind, Go, Wait},
-    guard::{Env, predicate::GuardError},
+    guard::{Env, Shared, predicate::GuardError},
+    limits,
     ruleset::{Arm, Gate, Kept, RuleSet, State, Verb},
     snapshot::Snapshot,
     state_path::StatePath,
 };
+
+/// Seconds after which a host is looked at again whose rules take too many steps: not often, for it is dear.
+const AFTER_TOO_MANY_STEPS: i64 = 60;
 
 impl RuleSet {
     /// The decision for a host whose state is its own, or for a whole host in states of DPUs.
@@ -144,6 +148,19 @@ impl RuleSet {
     ) -> Decision {
         let gate = gate.and_then(|gate| self.gates.get(gate));
         let at = gate.map_or(&arm.place, |gate| &gate.place);
+        if *error == GuardError::Steps {
+            let (state, host, most) = (&state.path, &env.host.id, limits::DECISION_OPERATIONS);
+            return Decision::Error(Fault {
+                reason: Arc::from(format!(
+                    "the rules of state {state} take more than {most} steps for host {host}, at {at}"
+                )),
+                gate: gate.map(|gate| gate.name.clone()),
+                kind: FaultKind::Steps,
+                recheck_after: Some(AFTER_TOO_MANY_STEPS),
+            });
+        }
+        let shared = Shared::new();
+        let env = &env.sharing(&shared);
         Decision::Error(Fault {
             reason: Arc::from(format!(
                 "the guard at {at} failed on host {}: {}",

@@ -38,22 +38,26 @@ impl std::fmt::Debug for Script {
 
 impl Script {
     pub(crate) fn ask(&self, env: &Env<'_>, of_dpu: bool) -> Answer<bool> {
-        let answer = self.call(env, of_dpu).map_err(|error| kind(&error))?;
+        let answer = self.call(env, of_dpu)?.map_err(|error| kind(&error))?;
         answer.as_bool().map_err(|_| GuardError::Script)
     }
 
     pub(crate) fn number(&self, env: &Env<'_>) -> Answer<i64> {
-        let answer = self.call(env, false).map_err(|error| kind(&error))?;
+        let answer = self.call(env, false)?.map_err(|error| kind(&error))?;
         answer.as_int().map_err(|_| GuardError::Script)
     }
 
     /// What is wrong with the answer, in words.
     pub(crate) fn error(&self, env: &Env<'_>, of_dpu: bool) -> Option<String> {
-        match self.call(env, of_dpu) {
+        let called = match self.call(env, of_dpu) {
+            Ok(called) => called,
+            Err(error) => return Some(error.to_string()),
+        };
+        match called {
             Ok(answer) => answer.as_bool().err().map(|kind| format!("the answer is {kind}, not true or false")),
             Err(error) => match kind(&error) {
                 GuardError::Script => Some(match error.unwrap_inner() {
-                    EvalAltResult::ErrorTooManyOperations(_) => {
+                    EvalAltResult::ErrorTooManyOperations(_) | EvalAltResult::ErrorTerminated(..) => {
                         format!("it takes more than {} steps", limits::GUARD_OPERATIONS)
                     }
                     inner => inner.to_string(),
@@ -63,15 +67,23 @@ impl Script {
         }
     }
 
-    fn call(&self, env: &Env<'_>, of_dpu: bool) -> Result<Dynamic, Box<EvalAltResult>> {
+    /// What the closure answers, or why it cannot. The outer error is that no steps are left to it.
+    fn call(&self, env: &Env<'_>, of_dpu: bool) -> Answer<Result<Dynamic, Box<EvalAltResult>>> {
         let host = env.shared();
         let engine = &self.interpreter.engine;
-        if of_dpu {
-            let index = env.host.dpus.iter().position(|dpu| std::ptr::eq(dpu, env.dpu(0))).unwrap_or(0);
-            let dpu = DpuValue { host: host.clone(), index };
-            self.closure.call::<Dynamic>(engine, &self.ast, (HostValue(host.clone()), dpu))
-        } else {
-            self.closure.call::<Dynamic>(engine, &self.ast, (HostValue(host.clone()),))
+        let called = env.metered(|| {
+            if of_dpu {
+                let index = env.host.dpus.iter().position(|dpu| std::ptr::eq(dpu, env.dpu(0))).unwrap_or(0);
+                let dpu = DpuValue { host: host.clone(), index };
+                self.closure.call::<Dynamic>(engine, &self.ast, (HostValue(host.clone()), dpu))
+            } else {
+                self.closure.call::<Dynamic>(engine, &self.ast, (HostValue(host.clone()),))
+            }
+        });
+        match called {
+            Some(Ok(answer)) => Ok(Ok(answer)),
+            Some(error) if !env.out_of_steps() => Ok(error),
+            _ => Err(GuardError::Steps),
         }
     }
 }
@@ -307,7 +319,7 @@ fn lookup(
 fn report(engine: &mut Engine, reports: Arc<OnceLock<Weak<Reports>>>) {
     let ask = move |report: &ReportValue, query: &Query| -> Result<(bool, i64), Box<EvalAltResult>> {
         let reports = reports.get().and_then(Weak::upgrade).ok_or("reports can be asked only by guards")?;
-        let shared = Shared::from(report.host.clone());
+        let shared = Shared::of(report.host.clone());
         let mut env = Env::new(&report.host, &reports, &shared);
         if let Some(dpu) = report.dpu.and_then(|index| report.host.dpus.get(index)) {
             env = env.with(0, dpu);
@@ -344,12 +356,12 @@ fn records(engine: &mut Engine) {
         ($($name:literal => |$env:ident, $owner:ident, $key:ident| $value:expr;)+) => { $(
             engine
                 .register_fn($name, |host: &mut HostValue, $key: &str| {
-                    let (reports, shared) = (Reports::default(), Shared::from(host.0.clone()));
+                    let (reports, shared) = (Reports::default(), Shared::of(host.0.clone()));
                     let ($env, $owner) = (Env::new(&host.0, &reports, &shared), Owner::Host);
                     $value
                 })
                 .register_fn($name, |dpu: &mut DpuValue, $key: &str| {
-                    let (reports, shared) = (Reports::default(), Shared::from(dpu.host.clone()));
+                    let (reports, shared) = (Reports::default(), Shared::of(dpu.host.clone()));
                     let ($env, $owner) = (Env::new(&dpu.host, &reports, &shared).with(0, dpu.dpu()?), Owner::Dpu(0));
                     $value
                 });

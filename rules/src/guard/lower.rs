@@ -13,11 +13,12 @@ use super::{
     lowered::{Lowered, Words},
     names::{Function, Functions, Names},
     predicate::{BoolExpr, IntExpr, TextExpr},
+    weight::{Allowance, Weight as _},
 };
 use crate::{
     fault::{Faults, Place},
     health::Reports,
-    limits::CALL_DEPTH,
+    limits::{CALL_DEPTH, GUARD_PARTS},
 };
 
 /// What keeps an expression with the interpreter, and where it stands.
@@ -39,21 +40,40 @@ pub(crate) struct Lowerer<'a> {
     pub(super) faults: &'a mut Faults,
     pub(super) file: Arc<str>,
     depth: usize,
+    allowance: &'a mut Allowance,
+    /// Parts that may still come of what is being lowered, none when they are too many; and where it stands.
+    left: Option<usize>,
+    whole: Place,
 }
 
 /// The variables that a closure sees.
 pub(super) type Scope = Vec<(String, Lowered)>;
 
 impl<'a> Lowerer<'a> {
+    /// For what stands in `function`.
     pub(crate) fn new(
         names: &'a Names,
         functions: &'a Functions,
         builtins: &'a HashSet<String>,
         reports: Option<&'a Reports>,
         faults: &'a mut Faults,
-        file: Arc<str>,
+        allowance: &'a mut Allowance,
+        function: &Function,
     ) -> Self {
-        Self { names, functions, builtins, reports, faults, file, depth: 0 }
+        let whole = crate::declare::place(&function.file, body_position(function));
+        let file = function.file.clone();
+        Self { names, functions, builtins, reports, faults, file, depth: 0, allowance, left: Some(GUARD_PARTS), whole }
+    }
+
+    /// More parts are to come; false if they are too many.
+    fn grows(&mut self, parts: usize) -> bool {
+        let Some(left) = self.left else { return false };
+        self.left = left.checked_sub(parts);
+        if self.left.is_none() {
+            let message = format!("the guard comes to more than {GUARD_PARTS} parts with its functions written out");
+            self.faults.hint("limit", &self.whole, message, "let functions call each other less often");
+        }
+        self.left.is_some() && self.allowance.take(parts, self.faults)
     }
 
     pub(super) fn place(&self, position: Position) -> Place {
@@ -165,6 +185,9 @@ impl<'a> Lowerer<'a> {
 
     pub(super) fn expr(&mut self, expr: &Expr, scope: &Scope) -> Lowering<Lowered> {
         let position = expr.start_position();
+        if !self.grows(1) {
+            return Ok(Lowered::Faulty);
+        }
         match expr {
             Expr::BoolConstant(value, _) => Ok(Lowered::Bool(BoolExpr::Const(*value))),
             Expr::IntegerConstant(value, _) => Ok(Lowered::Int(IntExpr::Const(*value))),
@@ -181,7 +204,8 @@ impl<'a> Lowerer<'a> {
             Expr::Variable(variable, ..) => {
                 let name = variable.1.as_str();
                 match scope.iter().rev().find(|(known, _)| known == name) {
-                    Some((_, value)) => Ok(value.clone()),
+                    Some((_, value)) if self.grows(value.weight()) => Ok(value.clone()),
+                    Some(_) => Ok(Lowered::Faulty),
                     None => {
                         let place = self.place(position);
                         self.faults.unknown(
@@ -297,6 +321,9 @@ impl<'a> Lowerer<'a> {
         if self.depth >= CALL_DEPTH {
             let place = self.place(position);
             self.faults.hint("recursion", &place, "functions call each other too deeply", "rules have no recursion");
+            return Ok(Lowered::Faulty);
+        }
+        if !self.grows(1) {
             return Ok(Lowered::Faulty);
         }
         self.depth += 1;

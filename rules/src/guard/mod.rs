@@ -15,9 +15,10 @@ pub(crate) mod names;
 mod operators;
 pub(crate) mod predicate;
 pub(crate) mod reads;
+pub(crate) mod weight;
 
 use std::{
-    cell::OnceCell,
+    cell::{Cell, OnceCell},
     sync::{Arc, LazyLock},
 };
 
@@ -25,6 +26,7 @@ use crate::{
     declare::Wanted,
     fault::Place,
     health::Reports,
+    limits,
     snapshot::{ActionRecord, Dpu, Snapshot, question::Test},
 };
 use compile::Asks;
@@ -33,6 +35,7 @@ use interpret::Script;
 use lower::NotNative;
 use predicate::{Answer, BoolExpr, GuardError, IntExpr, Owner};
 use reads::Reads;
+use weight::Weight as _;
 
 /// A question about a host, or about a host and one of its DPUs.
 #[derive(Debug, Clone)]
@@ -88,6 +91,14 @@ impl Guard {
         }
     }
 
+    /// Parts that the guard has to be asked for.
+    pub(crate) fn weight(&self) -> usize {
+        match &self.body {
+            Body::Native(expr) => expr.weight(),
+            Body::Script(_) => 1,
+        }
+    }
+
     /// Why the guard has no answer, in words.
     pub(crate) fn error(&self, env: &Env<'_>, error: GuardError) -> String {
         let own = match &self.body {
@@ -132,8 +143,23 @@ pub(crate) struct Env<'a> {
     shared: &'a Shared,
 }
 
-/// The snapshot as the interpreter needs it, made when the first interpreted guard asks.
-pub(crate) type Shared = OnceCell<Arc<Snapshot>>;
+/// What the interpreted guards of one decision share.
+pub(crate) struct Shared {
+    /// The snapshot as they need it, made when the first of them asks.
+    snapshot: OnceCell<Arc<Snapshot>>,
+    /// Steps that they may still take.
+    steps: Cell<u64>,
+}
+
+impl Shared {
+    pub(crate) fn new() -> Self {
+        Self { snapshot: OnceCell::new(), steps: Cell::new(limits::DECISION_OPERATIONS) }
+    }
+
+    fn of(snapshot: Arc<Snapshot>) -> Self {
+        Self { snapshot: OnceCell::from(snapshot), ..Self::new() }
+    }
+}
 
 impl<'a> Env<'a> {
     pub(crate) fn new(host: &'a Snapshot, reports: &'a Reports, shared: &'a Shared) -> Self {
@@ -146,7 +172,31 @@ impl<'a> Env<'a> {
     }
 
     pub(crate) fn shared(&self) -> &'a Arc<Snapshot> {
-        self.shared.get_or_init(|| Arc::new(self.host.clone()))
+        self.shared.snapshot.get_or_init(|| Arc::new(self.host.clone()))
+    }
+
+    /// The same host, for guards that share something else.
+    pub(crate) fn sharing<'b>(&self, shared: &'b Shared) -> Env<'b>
+    where
+        'a: 'b,
+    {
+        Env { shared, ..*self }
+    }
+
+    /// Runs an interpreted guard with the steps that are left to it. None if none are left to any.
+    fn metered<T>(&self, run: impl FnOnce() -> T) -> Option<T> {
+        let left = self.shared.steps.get();
+        if left == 0 {
+            return None;
+        }
+        let meter = limits::Meter::new(left.min(limits::GUARD_OPERATIONS));
+        let result = run();
+        self.shared.steps.set(left.saturating_sub(meter.taken()));
+        Some(result)
+    }
+
+    fn out_of_steps(&self) -> bool {
+        self.shared.steps.get() == 0
     }
 
     pub(crate) fn with(&self, depth: u8, dpu: &'a Dpu) -> Self {

@@ -19,6 +19,9 @@ pub(crate) enum GuardError {
     DivisionByZero,
     #[error("the interpreter stopped")]
     Script,
+    /// All that are asked in one decision together.
+    #[error("the interpreted guards of one decision take more than {} steps", crate::limits::DECISION_OPERATIONS)]
+    Steps,
 }
 
 pub(crate) type Answer<T> = Result<T, GuardError>;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_yaml::{Mapping, Value as Yaml};
 
-use super::{Case, Suite};
+use super::{Case, Suite, read};
 use crate::{
     Snapshot,
     fault::nearest,
@@ -21,6 +21,9 @@ const ELAPSED: u64 = 60_000_000;
 
 pub(super) fn snapshot(suite: &Suite, case: &Case) -> Result<Snapshot, String> {
     let count = case.dpus.unwrap_or(suite.dpus);
+    let values = |facts: &BTreeMap<String, Yaml>| facts.values().map(read::values).sum::<usize>();
+    let of_dpus = case.of_dpus.values().map(values).sum::<usize>();
+    read::within(count, values(&suite.dpu), values(&suite.base) + values(&case.facts) + of_dpus)?;
     let mut facts = suite.base.clone();
     facts.extend(case.facts.clone());
     for dpu in 0..count {
@@ -45,6 +48,7 @@ pub(super) fn snapshot(suite: &Suite, case: &Case) -> Result<Snapshot, String> {
 }
 
 pub(super) fn from_facts(facts: &BTreeMap<String, Yaml>, dpus: usize) -> Result<Snapshot, String> {
+    read::within(dpus, 0, facts.values().map(read::values).sum())?;
     let mut snapshot = Snapshot {
         id: "host0".to_owned(),
         now: NOW,
@@ -54,11 +58,12 @@ pub(super) fn from_facts(facts: &BTreeMap<String, Yaml>, dpus: usize) -> Result<
         ..Snapshot::default()
     };
     snapshot.host.associated_dpus = i64::try_from(dpus).unwrap_or(i64::MAX);
-    let elapsed = facts.get("state.elapsed").and_then(Yaml::as_u64).map_or(ELAPSED, |seconds| seconds * 1_000_000);
-    snapshot.state.since = NOW.saturating_sub(elapsed);
+    let elapsed = |fact: &str| facts.get(fact).and_then(Yaml::as_u64).map(|seconds| seconds.saturating_mul(1_000_000));
+    let of_host = elapsed("state.elapsed").unwrap_or(ELAPSED);
+    snapshot.state.since = NOW.saturating_sub(of_host);
     for dpu in &mut snapshot.dpus {
-        let elapsed = facts.get(&format!("{}.elapsed", dpu.id)).and_then(Yaml::as_u64).map(|s| s * 1_000_000);
-        dpu.state_since = elapsed.map_or(snapshot.state.since, |elapsed| NOW.saturating_sub(elapsed));
+        let own = elapsed(&format!("{}.elapsed", dpu.id));
+        dpu.state_since = own.map_or(snapshot.state.since, |elapsed| NOW.saturating_sub(elapsed));
     }
     let mut tree = serde_yaml::to_value(&snapshot).map_err(|error| error.to_string())?;
     for (path, value) in facts {
@@ -99,7 +104,7 @@ fn set(area: &mut Mapping, kind: &str, name: &str, value: &Yaml, snapshot: &Snap
         }
         (Relation::After, value) => {
             let after = value.as_bool().ok_or_else(|| format!("`{kind}.{name}` is true or false"))?;
-            Some(if after { entered + 1 } else { entered.saturating_sub(1) })
+            Some(if after { entered.saturating_add(1) } else { entered.saturating_sub(1) })
         }
         (Relation::Set, _) => return Ok(()),
     };

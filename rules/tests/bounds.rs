@@ -1,0 +1,222 @@
+//! What a pack may ask of whoever loads, tests and asks it: a little text must not come to much work or memory.
+
+use std::{
+    fmt::Write as _,
+    time::{Duration, Instant},
+};
+
+use rules::{Decision, FaultKind, LoadOptions, PackFaults, RuleSet, Snapshot, load_files, load_pack, read_tests};
+
+const END: &str = "initial(\"A\");\nstate(\"B\").terminal().no_sla().wait(\"end\");\n";
+const ONE: &str = "state(\"A\").no_sla().go(\"B\").when(|h| h.instance.present).wait(\"x\");";
+
+fn load(rules: &str) -> Result<RuleSet, PackFaults> {
+    load_files([("rules.rhai".to_owned(), format!("{END}{rules}"))], &LoadOptions::default())
+}
+
+fn in_state(path: &str) -> Snapshot {
+    let mut host = Snapshot { id: "host1".into(), ..Snapshot::default() };
+    host.state.path = path.into();
+    host
+}
+
+/// What is wrong with the first case of a file of tests, or with the file; empty if nothing is.
+fn failure(test: &str) -> Option<String> {
+    let started = Instant::now();
+    let result = load(ONE).ok()?.run_tests([("t.yaml", test)]);
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    let case = result.cases.into_iter().next()?;
+    assert_eq!(case.file, "t.yaml");
+    Some(case.failure.unwrap_or_default())
+}
+
+#[test]
+fn a_test_that_asks_for_too_much_is_refused_with_its_place_and_the_limit() {
+    let bomb = (1..10).fold("base:\n  a0: &a0 [x, x]\n".to_owned(), |text, n| {
+        let of = format!("*a{}, ", n - 1).repeat(9);
+        format!("{text}  a{n}: &a{n} [{of}]\n")
+    });
+    let wide = format!("base:\n  a: &a [{}]\n  b: [{}]\ncases: []\n", "x, ".repeat(4000), "*a, ".repeat(4000));
+    let long = format!("base: {{ host.x: [{}] }}\ncases: []\n", "x, ".repeat(5001));
+    let many = format!("cases: [{}]", "{ name: a }, ".repeat(5000));
+    let fat = format!("dpu: {{ x: [{}] }}\ndpus: 60\ncases: [{{ name: a }}]", "x, ".repeat(4000));
+    let cases = [
+        ("dpus: 100000000\nbase: {state.path: A}\ncases: [{ name: a }]", "`dpus` is 100000000: a case has 64 DPUs"),
+        ("cases: [{ name: a, dpus: 65, facts: {state.path: A} }]", "`dpus` is 65: a case has 64 DPUs"),
+        (bomb.as_str(), "cannot be read"),
+        (wide.as_str(), "more than 200000 values with its aliases at line 2"),
+        (long.as_str(), "a list has more than 5000 items at line 1"),
+        (fat.as_str(), "its facts come to more than 20000 values"),
+        (&format!("base: {}", "[".repeat(500_000)), "brackets are nested more than 64 deep at line 1"),
+        (&format!("dpus: 1\nbase: {}", "[{a: ".repeat(100_000)), "brackets are nested more than 64 deep at line 2"),
+        (&format!("base:\n  {}x", "- ".repeat(250_000)), "cannot be read"),
+        (&format!("base:\n  {}x", "? ".repeat(250_000)), "cannot be read"),
+        (&format!("base:\n  x: {}x", "!a ".repeat(150_000)), "cannot be read"),
+        (&format!("base:\n  x: {}x", "&a ".repeat(150_000)), "cannot be read"),
+        (&format!("base: {{ x: {} }}", "\"\n".repeat(200_000)), "cannot be read"),
+        (&"# x\n".repeat(200_000), "the file has more than 524288 bytes"),
+    ];
+    for (test, expected) in cases {
+        let failure = failure(test).unwrap();
+        assert!(failure.contains(expected), "{expected}: {failure}");
+    }
+    let twice = load(ONE).unwrap().run_tests([("one.yaml", many.as_str()), ("other.yaml", many.as_str())]);
+    let last = twice.cases.last().unwrap();
+    assert_eq!((twice.cases.len(), last.file.as_str()), (5001, "other.yaml"));
+    assert!(last.failure.as_ref().unwrap().contains("more than 5000 cases"));
+}
+
+#[test]
+fn ages_as_long_as_numbers_go_are_ages() {
+    for facts in [
+        "state.elapsed: 18446744073709551615",
+        "state.elapsed: 9223372036854775807",
+        "dpu0.elapsed: 18446744073709551615",
+        "dpu0.state_since: 18446744073709551615, dpu0.booted_since_state_change: true",
+        "dpu0.observation_age: 18446744073709551615",
+        "host.scout_age: 18446744073709551615",
+    ] {
+        let test =
+            format!("cases: [{{ name: a, dpus: 1, facts: {{ state.path: A, {facts} }}, expect: {{ wait: x }} }}]");
+        assert_eq!(failure(&test).as_deref(), Some(""), "{facts}");
+    }
+}
+
+/// `f7`, which calls `f6` as often as is said, which calls `f5` as often, and so on.
+fn tower(calls: usize, operator: &str) -> String {
+    (1..8).fold("fn f0(h) { h.instance.present }\n".to_owned(), |text, n| {
+        let body = vec![format!("f{}(h)", n - 1); calls].join(operator);
+        format!("{text}fn f{n}(h) {{ {body} }}\n")
+    })
+}
+
+#[test]
+fn functions_that_call_each_other_often_are_refused_where_they_are_used() {
+    let doubled = (1..8).fold("fn f0(x) { x && x }\n".to_owned(), |text, n| {
+        format!("{text}fn f{n}(x) {{ f{m}(x && x && x && x) && f{m}(x) }}\n", m = n - 1)
+    });
+    let arguments = format!("{doubled}state(\"A\").no_sla().go(\"B\").when(|h| f7(h.instance.present)).wait(\"x\");");
+    let used = "state(\"A\").no_sla().go(\"B\").when(|h| f7(h)).wait(\"x\");";
+    let loops = "state(\"A\").no_sla().go(\"B\").when(|h| { let x = f7(h); x && f7(h) }).wait(\"x\");";
+    for rules in [
+        format!("{}{used}", tower(20, " && ")),
+        format!("{}{used}", tower(10, " || ")),
+        format!("{}{used}", tower(25, " == ")),
+        format!("{}{loops}", tower(20, " && ")),
+        arguments,
+    ] {
+        let started = Instant::now();
+        let faults = load(&rules).unwrap_err();
+        assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+        let limits: Vec<_> = faults.faults.iter().filter(|fault| fault.check == "limit").collect();
+        assert!(!limits.is_empty(), "{faults}");
+        assert!(
+            faults.to_string().contains("comes to more than 10000 parts with its functions written out"),
+            "{faults}"
+        );
+    }
+    assert!(load(&format!("{}{used}", tower(2, " && "))).is_ok());
+}
+
+#[test]
+fn arms_count_in_every_state_that_reads_them() {
+    let mut steps = "steps(\"s\")".to_owned();
+    for n in 0..300 {
+        let _ = write!(steps, "\n.go(\"B\").when(|h| h.bmc.boss_job == \"{n}\")");
+    }
+    let states = |of: &dyn Fn(usize) -> String| {
+        (0..1000).map(|n| format!("state(\"S{n}\").entry().no_sla(){}\n", of(n))).collect::<String>()
+    };
+    let taken = format!("{steps};\n{}", states(&|_| ".steps(\"s\").wait(\"x\");".to_owned()));
+    let twice = format!(
+        "{steps};\nsteps(\"t\"){};\nstate(\"A\").no_sla(){}.wait(\"x\");",
+        ".steps(\"s\")".repeat(50),
+        ".steps(\"t\")".repeat(50)
+    );
+    let any = steps.replacen("steps(\"s\")", "any_state(\"every\").within([\"S\"])", 1);
+    let any =
+        format!("{}\n{any};", states(&|_| ".wait(\"x\");".to_owned())).replace("within([\"S\"])", "except(\"A\")");
+    for rules in [taken, twice, any] {
+        let started = Instant::now();
+        let faults = load(&rules).unwrap_err().to_string();
+        assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+        assert!(faults.contains("the pack: its arms and guards come to more than 200000 parts"), "{faults}");
+    }
+}
+
+/// Arms whose guards take about a thousand steps each.
+fn slow(arms: usize) -> String {
+    let arm = ".go(\"B\").when(|h| slow(h))\n";
+    format!(
+        "fn slow(h) {{ let i = 0; while i < 150 {{ i += 1; }} h.instance.present && i < 3 }}
+        gate(\"slow\", |h| slow(h) || true).waits(\"x\");
+        state(\"A\").no_sla()\n{}.wait(\"x\");
+        state(\"Gated\").entry().no_sla()\n{}.go(\"B\");
+        state(\"C\").entry().waits_for_operator().no_sla().wait(\"x\");
+        any_state(\"slow\").within([\"C\"])\n{}",
+        arm.repeat(arms),
+        ".pass(\"slow\")\n".repeat(arms),
+        arm.repeat(arms)
+    ) + ";"
+}
+
+#[test]
+fn interpreted_guards_of_one_decision_share_their_steps() {
+    let rules = load(&slow(400)).unwrap_or_else(|faults| panic!("{faults}"));
+    assert!(rules.is_interpreted());
+    for (state, gate) in [("A", None), ("Gated", Some("slow")), ("C", None)] {
+        let started = Instant::now();
+        let decision = rules.decide(&in_state(state)).decision;
+        let explained = rules.explain(&in_state(state));
+        assert!(started.elapsed() < Duration::from_secs(3), "{state}: {:?}", started.elapsed());
+        let Decision::Error(fault) = &decision else { panic!("{state}: {decision:?}") };
+        assert_eq!((fault.kind, fault.gate.as_deref()), (FaultKind::Steps, gate));
+        let expected = format!("the rules of state {state} take more than 100000 steps for host host1, at rules.rhai:");
+        assert!(fault.reason.starts_with(&expected), "{}", fault.reason);
+        assert_eq!(fault.recheck_after, Some(60));
+        assert_eq!(explained.decision, decision);
+    }
+    // Others are decided as ever, and so are hosts that ask less.
+    assert!(matches!(rules.decision(&in_state("B")), Decision::Wait(_)));
+    let rules = load(&slow(40)).unwrap();
+    assert!(matches!(rules.decision(&in_state("A")), Decision::Wait(_)));
+    assert!(!load(ONE).unwrap().is_interpreted());
+}
+
+#[test]
+fn steps_in_closures_that_are_handed_to_functions_count() {
+    let guard = "|h| { let n = 0; while n < 500 { h.dpus.all(|d| { let i = 0; while i < 1000 { i += 1; } true }); n += 1; } true }";
+    let rules = load(&format!("state(\"A\").no_sla().go(\"B\").when({guard}).wait(\"x\");")).unwrap();
+    let mut host = in_state("A");
+    host.dpus = vec![rules::Dpu::default(); 8];
+    let started = Instant::now();
+    let Decision::Error(fault) = rules.decision(&host) else { panic!() };
+    assert!(fault.reason.contains("it takes more than 20000 steps"), "{}", fault.reason);
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    let script = "let list = []; list.pad(4000, 1); list.map(|n| { let i = 0; while i < 20000 { i += 1; } i });";
+    let started = Instant::now();
+    let faults = load(&format!("{script}\n{ONE}")).unwrap_err().to_string();
+    assert!(faults.contains("more than 100000 steps"), "{faults}");
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+}
+
+#[cfg(unix)]
+#[test]
+fn only_regular_files_of_a_pack_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = |name: &str| {
+        let made = std::process::Command::new("mkfifo").arg(dir.path().join(name)).status().unwrap();
+        assert!(made.success());
+    };
+    std::fs::create_dir(dir.path().join("tests")).unwrap();
+    pipe("tests/t.yaml");
+    let error = read_tests(dir.path()).unwrap_err().to_string();
+    assert!(error.contains("t.yaml: it is no regular file"), "{error}");
+    pipe("x.rhai");
+    let faults = load_pack(dir.path()).unwrap_err().to_string();
+    assert!(faults.contains("x.rhai: it is no regular file"), "{faults}");
+    std::fs::remove_file(dir.path().join("x.rhai")).unwrap();
+    std::fs::File::create(dir.path().join("x.rhai")).unwrap().set_len(1 << 40).unwrap();
+    let faults = load_pack(dir.path()).unwrap_err().to_string();
+    assert!(faults.contains("x.rhai: it has more than 524288 bytes"), "{faults}");
+}
