@@ -1,8 +1,10 @@
 //! From declarations to the rule set: names resolved, guards lowered, everything checked.
 
 mod arms;
+mod functions;
 mod guards;
 mod interpreted;
+mod misplaced;
 mod reports;
 mod tables;
 mod views;
@@ -40,6 +42,8 @@ pub(crate) struct Input {
     pub(crate) functions: Functions,
     pub(crate) library: Arc<AST>,
     pub(crate) builtins: HashSet<String>,
+    /// Verbs that scripts declare with.
+    pub(crate) verbs: HashSet<String>,
     pub(crate) sources: BTreeMap<Arc<str>, Arc<str>>,
     pub(crate) hash: String,
     /// Some file did not run to its end: what it would have declared is not known.
@@ -64,7 +68,7 @@ pub(crate) struct Builder<'a> {
 
 /// Builds the rule set; what is wrong is added to `faults`. None if it is too broken to be checked as a whole.
 pub(crate) fn build(input: Input, options: &LoadOptions, faults: &mut Faults) -> Option<RuleSet> {
-    let Input { declarations, functions, library, builtins, sources, hash, incomplete } = input;
+    let Input { declarations, functions, library, builtins, verbs, sources, hash, incomplete } = input;
     let mut found = Faults::default();
     let names = tables::names(&declarations, options, &mut found);
     let late_reports = Arc::new(OnceLock::new());
@@ -111,6 +115,7 @@ pub(crate) fn build(input: Input, options: &LoadOptions, faults: &mut Faults) ->
         interpreted: false,
     };
     builder.unused_steps(&declarations.blocks);
+    builder.own_functions(verbs);
     let any = builder.any_rules(&declarations.blocks, &mut rules);
     builder.states(&declarations.blocks, &any, &mut rules);
     if builder.allowance.is_spent() {
@@ -166,8 +171,8 @@ impl Builder<'_> {
         for decl in &declarations.gates {
             let Some(guard) = self.guard(&decl.value.guard) else { continue };
             let reason = match &decl.value.waits {
-                Some(reason) => reason.as_str().into(),
-                None => {
+                Some(reason) if !reason.trim().is_empty() => reason.as_str().into(),
+                _ => {
                     let message = format!("gate `{}` does not say what it waits for", decl.name);
                     self.faults.hint("no-reason", &decl.place, message, "add `.waits(\"Waiting for …\")`");
                     Arc::from("")
@@ -242,6 +247,11 @@ impl Builder<'_> {
         for block in blocks {
             let BlockKind::State(decl) = &block.kind else { continue };
             let path = StatePath::from(&*block.name);
+            if !path.is_well_formed() {
+                let message = format!("`{path}` is no path of a state");
+                let hint = "write words of letters, digits, `_`, `-` and `.`, with `/` between them";
+                self.faults.hint("state-path", &block.place, message, hint);
+            }
             let arms = self.arms(block, blocks, rules);
             let sla = self.sla(decl, block);
             let any_arms = any.iter().filter(|rule| rule.applies(&path)).flat_map(|rule| &rule.arms).copied();
@@ -275,6 +285,10 @@ impl Builder<'_> {
         match &decl.sla {
             Some(SlaDecl::None) => None,
             Some(SlaDecl::Seconds(seconds)) => {
+                if *seconds < 0 {
+                    let message = format!("the time limit of state `{}` is below zero", block.name);
+                    self.faults.hint("negative", &block.place, message, "add `.sla(minutes(30))` or `.no_sla()`");
+                }
                 Some(Number { body: Body::Native(IntExpr::Const(*seconds)), script: None, reads: Reads::default() })
             }
             Some(SlaDecl::Number(number)) => self.number(number),

@@ -116,6 +116,7 @@ fn instead(what: &str, name: &str, known: &[&str]) -> String {
         "fact" => "`sitectl rules facts` lists all facts".to_owned(),
         "state" => format!("declare it with `state(\"{name}\")`"),
         "gate" => format!("declare it with `gate(\"{name}\", |h| …).waits(\"…\")`"),
+        "health source" => format!("declare it with `source(\"{name}\")`"),
         "failure cause" => format!("declare it with `failure_cause(\"{name}\")`"),
         "timeout" => format!("declare it with `timeout(\"{name}\", minutes(…))`"),
         "limit" => format!("declare it with `limit(\"{name}\", …)`"),

@@ -58,6 +58,9 @@ pub fn load_pack_with(directory: &Path, options: &LoadOptions) -> Result<RuleSet
     load_files(files, options)
 }
 
+/// Some editors put it at the beginning of a file.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 fn read(directory: &Path) -> io::Result<Vec<(String, String)>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -84,7 +87,7 @@ pub fn load_files(
     options: &LoadOptions,
 ) -> Result<RuleSet, PackFaults> {
     let sources: BTreeMap<Arc<str>, Arc<str>> =
-        files.into_iter().map(|(name, text)| (name.into(), text.into())).collect();
+        files.into_iter().map(|(name, text)| (name.into(), text.trim_start_matches(BYTE_ORDER_MARK).into())).collect();
     thread::scope(|scope| {
         let loading = thread::Builder::new().stack_size(limits::LOADING_STACK).name("rules".to_owned());
         let loaded = loading.spawn_scoped(scope, || load_sources(sources.clone(), options));
@@ -108,6 +111,7 @@ fn load_sources(sources: BTreeMap<Arc<str>, Arc<str>>, options: &LoadOptions) ->
     allow_verbs(&mut engine);
     let builtins = builtins(&engine);
     collector.register(&mut engine);
+    let verbs = names(&engine.gen_fn_signatures(false));
 
     let mut faults = Faults::default();
     let asts = if too_large(&sources, &mut faults) { Vec::new() } else { compile(&engine, &sources, &mut faults) };
@@ -141,6 +145,7 @@ fn load_sources(sources: BTreeMap<Arc<str>, Arc<str>>, options: &LoadOptions) ->
         functions,
         library: Arc::new(library),
         builtins,
+        verbs,
         sources: sources.clone(),
         hash: hash(&sources),
         incomplete: !faults.0.is_empty(),
@@ -183,7 +188,11 @@ fn allow_verbs(engine: &mut Engine) {
 
 /// Functions that rhai itself offers.
 fn builtins(engine: &Engine) -> HashSet<String> {
-    let signatures = engine.gen_fn_signatures(true);
+    names(&engine.gen_fn_signatures(true))
+}
+
+/// The names in signatures of functions.
+pub(crate) fn names(signatures: &[String]) -> HashSet<String> {
     signatures.iter().filter_map(|signature| signature.split('(').next()).map(str::to_owned).collect()
 }
 

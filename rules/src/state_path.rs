@@ -24,6 +24,12 @@ impl StatePath {
     pub fn is_within(&self, prefix: &str) -> bool {
         is_within(&self.0, prefix)
     }
+
+    /// Words of letters, digits, `_`, `-` and `.`, with `/` between them.
+    pub(crate) fn is_well_formed(&self) -> bool {
+        let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+        self.0.split('/').all(|word| !word.is_empty() && word.chars().all(part))
+    }
 }
 
 pub(crate) fn is_within(path: &str, prefix: &str) -> bool {

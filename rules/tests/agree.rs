@@ -16,6 +16,8 @@ classification("Stop");
 classification("Mild");
 probe("Link");
 probe("Fan");
+source("noise*");
+source("mon*");
 failure_cause("Broken");
 action("act");
 counter("tries").kept_in("S0");

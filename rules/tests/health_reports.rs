@@ -13,6 +13,8 @@ classification("Stop");
 classification("Mild");
 probe("Link");
 probe("Heartbeat");
+source("noise.*");
+source("monitor.*");
 dpu_report("dpu_health")
     .replaced_by("dpu_replace")
     .with("dpu_agent").or_alert("Heartbeat", ["Stop"], "no report")
@@ -125,5 +127,5 @@ fn an_explanation_names_alerts_with_their_dpu_source_and_time() {
     );
     assert_eq!(explained.facts[0].name, "health(Stop)");
     assert_eq!(explained.facts[0].value, "Link of dpu0");
-    assert_eq!(explained.arms[0].at, "rules.rhai:19");
+    assert_eq!(explained.arms[0].at, "rules.rhai:21");
 }

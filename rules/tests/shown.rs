@@ -11,6 +11,7 @@ action("restart");
 action("report", #{ source: "text", urgent: "bool" });
 failure_cause("Broken");
 counter("tries").kept_in("A");
+source("noise*");
 report("health").with("host_merge").except("noise*");
 no_sla_while(|h| h.host.never_locked);
 gate("open", |h| broken(h) && h.instance.present).waits("Waiting for it");

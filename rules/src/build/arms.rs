@@ -8,6 +8,7 @@ use crate::{
     declare::{
         ActionDecl, ArgumentType, ArmDecl, Block, BlockKind, Named, OnFailureDecl, Signature, Use, VerbDecl, Wanted,
     },
+    fault::Place,
     guard::Guard,
     ruleset::{Arm, Kept, RuleSet, Verb},
     state_path::StatePath,
@@ -45,6 +46,7 @@ impl Builder<'_> {
         for mut arm in arms {
             arm.rule = rule.cloned();
             self.check_binding(&arm, dpu_bound, rules);
+            self.check_move(&arm, block, blocks);
             rules.arms.push(arm);
             numbers.push(rules.arms.len() - 1);
         }
@@ -56,6 +58,7 @@ impl Builder<'_> {
             if !self.allowance.take(1, self.faults) {
                 return;
             }
+            self.check_said(decl);
             let VerbDecl::Steps(steps) = &decl.verb else {
                 arms.extend(self.arm(decl, rules));
                 continue;
@@ -144,7 +147,7 @@ impl Builder<'_> {
             counts: decl.counts.iter().map(|counter| counter.name.clone()).collect(),
             notes: decl.notes.iter().map(|note| (note.name.clone(), note.value.clone())).collect(),
             cause: decl.cause.as_ref().map(|cause| cause.name.clone()),
-            clears_failure: decl.clears_failure,
+            clears_failure: decl.clears_failure.is_some(),
         })
     }
 
@@ -172,11 +175,23 @@ impl Builder<'_> {
                     return None;
                 }
             },
-            VerbDecl::Wait(reason) => Verb::Wait(reason.as_str().into()),
-            VerbDecl::Fail(reason) => Verb::Fail(reason.as_str().into()),
+            VerbDecl::Wait(reason) => Verb::Wait(self.reason(reason, &decl.place)),
+            VerbDecl::Fail(reason) => Verb::Fail(self.reason(reason, &decl.place)),
             VerbDecl::Delete => Verb::Delete,
             VerbDecl::Steps(_) => return None,
         })
+    }
+
+    fn reason(&mut self, reason: &str, place: &Place) -> Arc<str> {
+        if reason.trim().is_empty() {
+            self.faults.hint(
+                "no-reason",
+                place,
+                "the reason is empty",
+                "say what the host waits for, or what is wrong",
+            );
+        }
+        reason.into()
     }
 
     fn check_note(&mut self, note: &Named<String>) {
@@ -228,16 +243,28 @@ impl Builder<'_> {
             self.faults.unknown("unknown-argument", &argument.place, "argument", &argument.name, known);
             return;
         };
-        let fits = matches!(
-            (&argument.value, kind),
+        match (&argument.value, kind) {
             (Argument::Bool(_), ArgumentType::Bool)
-                | (Argument::Int(_), ArgumentType::Int)
-                | (Argument::Text(_), ArgumentType::Text)
-                | (Argument::Texts(_), ArgumentType::Texts)
-        );
-        if !fits {
-            let message = format!("argument `{}` has another type than the action declares", argument.name);
-            self.faults.hint("type", &argument.place, message, format!("give it {}", kind.describe()));
+            | (Argument::Int(_), ArgumentType::Int)
+            | (Argument::Text(_), ArgumentType::Text)
+            | (Argument::Texts(_), ArgumentType::Texts) => {}
+            (Argument::Text(probe), ArgumentType::Probe) => self.check_probe(probe, &argument.place),
+            (Argument::Text(source), ArgumentType::Source) => self.check_source(source, &argument.place),
+            (Argument::Texts(classes), ArgumentType::Classifications) => {
+                for class in classes {
+                    self.check_classification(class, &argument.place);
+                }
+            }
+            (Argument::Text(word), ArgumentType::OneOf(words)) => {
+                if !words.iter().any(|known| **known == **word) {
+                    let known = words.iter().map(String::as_str);
+                    self.faults.unknown("unknown-word", &argument.place, &argument.name, word, known);
+                }
+            }
+            _ => {
+                let message = format!("argument `{}` has another type than the action declares", argument.name);
+                self.faults.hint("type", &argument.place, message, format!("give it {}", kind.describe()));
+            }
         }
     }
 }

@@ -13,18 +13,18 @@ use crate::{
 
 /// What a body of code names.
 #[derive(Default)]
-struct Named {
-    locals: Vec<String>,
+pub(super) struct Named {
+    pub(super) locals: Vec<String>,
     /// Chains and calls: `h.instance.present`, `timeout("x")`.
-    parts: Vec<Expr>,
-    properties: Vec<(String, Position)>,
+    pub(super) parts: Vec<Expr>,
+    pub(super) properties: Vec<(String, Position)>,
     /// Functions called, with the number of their arguments.
-    calls: Vec<(String, usize)>,
+    pub(super) calls: Vec<(String, usize)>,
     closures: Vec<String>,
 }
 
 impl Named {
-    fn of(function: &Function) -> Self {
+    pub(super) fn of(function: &Function) -> Self {
         let mut named = Self::default();
         for statement in function.body.iter() {
             statement.walk(&mut Vec::new(), &mut |path: &[ASTNode<'_>]| {
@@ -104,7 +104,7 @@ impl Builder<'_> {
     }
 
     /// A property that may be read of whatever has one of this name.
-    fn property(&mut self, name: &str, position: Position, function: &Function, reads: &mut Reads) {
+    pub(super) fn property(&mut self, name: &str, position: Position, function: &Function, reads: &mut Reads) {
         let mut known = ["dpus", "known", "missing", "alerts"].contains(&name);
         for fact in AREAS.iter().flat_map(|facts| facts.iter()) {
             if fact.name == name {
@@ -118,8 +118,9 @@ impl Builder<'_> {
         }
         if !known {
             let place = crate::declare::place(&function.file, position);
-            let facts = AREAS.iter().flat_map(|facts| facts.iter()).map(|fact| fact.name);
-            self.faults.unknown("unknown-fact", &place, "fact", name, facts);
+            let facts = AREAS.iter().flat_map(|facts| facts.iter()).flat_map(|fact| [fact.name, fact.area]);
+            let known = facts.chain(self.names.reports.keys().map(|report| &**report));
+            self.faults.unknown("unknown-fact", &place, "fact", name, known);
         }
     }
 }

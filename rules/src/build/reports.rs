@@ -3,6 +3,7 @@
 use super::Builder;
 use crate::{
     declare::{AlertDecl, Named, PartDecl, ReportDecl, SourceDecl},
+    fault::Place,
     health::{Part, Report, Reports, Source},
     snapshot::Alert,
 };
@@ -53,11 +54,14 @@ impl Builder<'_> {
                 self.faults.hint("type", &guard.place, "there is no DPU to ask this about", "write `|h| …`");
             }
         }
+        for source in decl.only.iter().chain(&decl.except) {
+            self.check_source(&source.name, &source.place);
+        }
         Some(Part {
             source,
             instead: decl.instead,
-            only: decl.only.clone(),
-            except: decl.except.clone(),
+            only: decl.only.as_ref().map(|source| source.name.to_string()),
+            except: decl.except.iter().map(|source| source.name.to_string()).collect(),
             when,
             unclassified,
             or_alert: decl.or_alert.as_ref().map(|alert| self.alert(alert)),
@@ -83,16 +87,32 @@ impl Builder<'_> {
 
     fn alert(&mut self, decl: &AlertDecl) -> Alert {
         let alert = &decl.alert;
-        if !self.names.probes.contains_key(alert.id.as_str()) {
-            let known = self.names.probes.keys().map(|name| &**name).collect::<Vec<_>>();
-            self.faults.unknown("unknown-probe", &decl.place, "probe", &alert.id, known);
-        }
+        self.check_probe(&alert.id, &decl.place);
         for class in &alert.classifications {
-            if !self.names.classifications.contains_key(class.as_str()) {
-                let known = self.names.classifications.keys().map(|name| &**name).collect::<Vec<_>>();
-                self.faults.unknown("unknown-classification", &decl.place, "classification", class, known);
-            }
+            self.check_classification(class, &decl.place);
         }
         alert.clone()
+    }
+
+    pub(super) fn check_probe(&mut self, probe: &str, place: &Place) {
+        if !self.names.probes.contains_key(probe) {
+            let known = self.names.probes.keys().map(|name| &**name);
+            self.faults.unknown("unknown-probe", place, "probe", probe, known);
+        }
+    }
+
+    pub(super) fn check_classification(&mut self, class: &str, place: &Place) {
+        if !self.names.classifications.contains_key(class) {
+            let known = self.names.classifications.keys().map(|name| &**name);
+            self.faults.unknown("unknown-classification", place, "classification", class, known);
+        }
+    }
+
+    /// A source of health reports, or a pattern of several, as it was declared.
+    pub(super) fn check_source(&mut self, source: &str, place: &Place) {
+        if !self.names.sources.contains_key(source) {
+            let known = self.names.sources.keys().map(|name| &**name);
+            self.faults.unknown("unknown-source", place, "health source", source, known);
+        }
     }
 }

@@ -22,6 +22,7 @@ pub(super) fn names(declarations: &Declarations, options: &LoadOptions, faults: 
         gates: unique("gate", places(&declarations.gates), faults),
         probes: unique("probe", places(&declarations.probes), faults),
         classifications: unique("classification", places(&declarations.classifications), faults),
+        sources: unique("health source", places(&declarations.sources), faults),
         causes: unique("failure cause", places(&declarations.causes), faults),
         actions: unique("action", places(&declarations.actions), faults),
         counters: unique("counter", places(&declarations.counters), faults),

@@ -6,7 +6,7 @@ use crate::{
     build::AnyRule,
     decision::OnFailure,
     fault::Faults,
-    ruleset::{Arm, RuleSet, StateKind, Verb},
+    ruleset::{Arm, RuleSet, State, StateKind, Verb},
 };
 
 pub(super) fn check(rules: &RuleSet, any: &[AnyRule], faults: &mut Faults) {
@@ -70,16 +70,26 @@ fn unreachable(rules: &RuleSet, any: &[AnyRule], faults: &mut Faults) {
 
 fn dead_ends(rules: &RuleSet, faults: &mut Faults) {
     for state in rules.states.iter().enumerate().filter(|(number, _)| rules.is_first(*number)).map(|(_, state)| state) {
-        let leaves = state.arms.iter().filter_map(|arm| rules.arms.get(*arm)).any(|arm| {
-            matches!(arm.verb, Verb::Delete)
-                || targets(arm, rules).iter().any(|to| rules.states.get(*to).is_some_and(|to| to.path != state.path))
-        });
+        let deletes = |arm: &usize| rules.arms.get(*arm).is_some_and(|arm| matches!(arm.verb, Verb::Delete));
+        let leaves = leaves_by_move(state, rules) || state.arms.iter().any(deletes);
+        if leaves_by_move(state, rules) && state.kind == StateKind::Terminal {
+            let message = format!("state `{}` is terminal, and an arm leaves it", state.path);
+            faults.hint("not-terminal", &state.place, message, "leave `.terminal()` out, or the arm");
+        }
         if !leaves && matches!(state.kind, StateKind::Normal | StateKind::Legacy) && !state.aside {
             let message = format!("no arm leaves state `{}`", state.path);
             let hint = "add one, or say `.terminal()` or `.waits_for_operator()`";
             faults.hint("dead-end", &state.place, message, hint);
         }
     }
+}
+
+fn leaves_by_move(state: &State, rules: &RuleSet) -> bool {
+    state
+        .arms
+        .iter()
+        .filter_map(|arm| rules.arms.get(*arm))
+        .any(|arm| targets(arm, rules).iter().any(|to| rules.states.get(*to).is_some_and(|to| to.path != state.path)))
 }
 
 /// States that lead from one to the next by arms that always apply.

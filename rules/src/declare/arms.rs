@@ -22,7 +22,7 @@ impl Declarations {
             resets: Vec::new(),
             notes: Vec::new(),
             cause: None,
-            clears_failure: false,
+            clears_failure: None,
             or_fail: false,
         });
         Ok(Chain { arm: Some(block.arms.len() - 1), ..chain })
@@ -194,7 +194,8 @@ fn effects(collector: &Collector, engine: &mut Engine) {
     });
     let to = collector.clone();
     engine.register_fn("clears_failure", move |ctx: NativeCallContext, chain: Chain| {
-        to.lock().arm(&ctx, chain, |arm| arm.clears_failure = true)
+        let place = here(&ctx);
+        to.lock().arm(&ctx, chain, |arm| arm.clears_failure = Some(place))
     });
     let to = collector.clone();
     engine.register_fn("or_fail", move |ctx: NativeCallContext, chain: Chain| {

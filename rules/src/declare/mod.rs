@@ -90,7 +90,8 @@ pub(crate) struct ArmDecl {
     pub(crate) resets: Vec<Use>,
     pub(crate) notes: Vec<Named<String>>,
     pub(crate) cause: Option<Use>,
-    pub(crate) clears_failure: bool,
+    /// Where it says so.
+    pub(crate) clears_failure: Option<Place>,
     pub(crate) or_fail: bool,
 }
 
@@ -158,8 +159,8 @@ pub(crate) struct PartDecl {
     pub(crate) place: Place,
     pub(crate) source: SourceDecl,
     pub(crate) instead: bool,
-    pub(crate) only: Option<String>,
-    pub(crate) except: Vec<String>,
+    pub(crate) only: Option<Use>,
+    pub(crate) except: Vec<Use>,
     pub(crate) when: Option<GuardDecl>,
     pub(crate) unclassified: Option<GuardDecl>,
     pub(crate) or_alert: Option<AlertDecl>,
@@ -182,21 +183,48 @@ pub(crate) struct AlertDecl {
 pub(crate) type Signature = Vec<(Arc<str>, ArgumentType)>;
 
 /// Type of an argument of an action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ArgumentType {
     Bool,
     Int,
     Text,
     Texts,
+    /// The id of a probe.
+    Probe,
+    /// A list of classifications.
+    Classifications,
+    /// The source of a health report.
+    Source,
+    /// One of these words.
+    OneOf(Vec<String>),
 }
 
 impl ArgumentType {
-    pub(crate) fn describe(self) -> &'static str {
+    pub(crate) const NAMES: [&str; 7] = ["bool", "int", "text", "texts", "probe", "classifications", "source"];
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "bool" => Self::Bool,
+            "int" => Self::Int,
+            "text" => Self::Text,
+            "texts" => Self::Texts,
+            "probe" => Self::Probe,
+            "classifications" => Self::Classifications,
+            "source" => Self::Source,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn describe(&self) -> String {
         match self {
-            Self::Bool => "true or false",
-            Self::Int => "a whole number",
-            Self::Text => "a text",
-            Self::Texts => "a list of texts",
+            Self::Bool => "true or false".to_owned(),
+            Self::Int => "a whole number".to_owned(),
+            Self::Text => "a text".to_owned(),
+            Self::Texts => "a list of texts".to_owned(),
+            Self::Probe => "the id of a probe".to_owned(),
+            Self::Classifications => "a list of classifications".to_owned(),
+            Self::Source => "the source of a health report".to_owned(),
+            Self::OneOf(words) => format!("one of {}", words.join(", ")),
         }
     }
 }
@@ -208,6 +236,8 @@ pub(crate) struct Declarations {
     pub(crate) gates: Vec<Named<GateDecl>>,
     pub(crate) reports: Vec<Named<ReportDecl>>,
     pub(crate) probes: Vec<Use>,
+    /// Who reports about health; a trailing `*` stands for any ending.
+    pub(crate) sources: Vec<Use>,
     /// Classifications, with what their alerts prevent.
     pub(crate) classifications: Vec<Named<Vec<Use>>>,
     /// Report in which alerts prevent it.

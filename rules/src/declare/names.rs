@@ -33,9 +33,11 @@ fn gates(collector: &Collector, engine: &mut Engine) {
         Ok::<_, Box<EvalAltResult>>(GateChain(to.gates.len() - 1))
     });
     let to = collector.clone();
-    engine.register_fn("waits", move |chain: GateChain, reason: &str| {
-        if let Some(gate) = to.lock().gates.get_mut(chain.0) {
-            gate.value.waits = Some(reason.to_owned());
+    engine.register_fn("waits", move |ctx: NativeCallContext, chain: GateChain, reason: &str| {
+        let mut to = to.lock();
+        let before = to.gates.get_mut(chain.0).and_then(|gate| gate.value.waits.replace(reason.to_owned()));
+        if before.is_some() {
+            to.faults.hint("duplicate", &here(&ctx), "the gate has a reason already", "keep one of them");
         }
         chain
     });
@@ -43,7 +45,8 @@ fn gates(collector: &Collector, engine: &mut Engine) {
 
 fn plain(collector: &Collector, engine: &mut Engine) {
     type List = fn(&mut Declarations) -> &mut Vec<Use>;
-    let lists: [(&str, List); 2] = [("probe", |to| &mut to.probes), ("failure_cause", |to| &mut to.causes)];
+    let lists: [(&str, List); 3] =
+        [("probe", |to| &mut to.probes), ("source", |to| &mut to.sources), ("failure_cause", |to| &mut to.causes)];
     for (verb, list) in lists {
         let to = collector.clone();
         engine.register_fn(verb, move |ctx: NativeCallContext, name: &str| {
@@ -64,17 +67,14 @@ fn actions(collector: &Collector, engine: &mut Engine) {
         let mut to = to.lock();
         let mut signature = Vec::new();
         for (argument, kind) in types {
-            let kind = match kind.to_string().as_str() {
-                "bool" => ArgumentType::Bool,
-                "int" => ArgumentType::Int,
-                "text" => ArgumentType::Text,
-                "texts" => ArgumentType::Texts,
-                other => {
-                    to.faults.unknown("type", &here(&ctx), "type", other, ["bool", "int", "text", "texts"]);
-                    continue;
-                }
+            let kind = match kind.is_array() {
+                true => texts(kind).filter(|words| !words.is_empty()).map(ArgumentType::OneOf).ok_or_else(String::new),
+                false => ArgumentType::named(&kind.to_string()).ok_or_else(|| kind.to_string()),
             };
-            signature.push((argument.as_str().into(), kind));
+            match kind {
+                Ok(kind) => signature.push((argument.as_str().into(), kind)),
+                Err(other) => to.faults.unknown("type", &here(&ctx), "type", &other, ArgumentType::NAMES),
+            }
         }
         to.actions.push(Named { name: name.into(), place: here(&ctx), value: signature });
     });
@@ -86,7 +86,12 @@ fn numbers(collector: &Collector, engine: &mut Engine) {
     for (verb, list) in lists {
         let to = collector.clone();
         engine.register_fn(verb, move |ctx: NativeCallContext, name: &str, value: i64| {
-            list(to.lock().room()?).push(Named { name: name.into(), place: here(&ctx), value });
+            let mut to = to.lock();
+            list(to.room()?).push(Named { name: name.into(), place: here(&ctx), value });
+            if value < 0 {
+                let message = format!("{verb} `{name}` is below zero");
+                to.faults.hint("negative", &here(&ctx), message, "it is never reached so: give it a number from 0 on");
+            }
             Ok::<_, Box<EvalAltResult>>(())
         });
     }

@@ -95,11 +95,13 @@ fn parts(collector: &Collector, engine: &mut Engine) {
 fn modifiers(collector: &Collector, engine: &mut Engine) {
     let to = collector.clone();
     engine.register_fn("only", move |ctx: NativeCallContext, chain: ReportChain, source: &str| {
-        to.lock().last_part(&ctx, chain, |part| part.only = Some(source.to_owned()))
+        let source = used(&ctx, source);
+        to.lock().last_part(&ctx, chain, |part| part.only = Some(source))
     });
     let to = collector.clone();
     engine.register_fn("except", move |ctx: NativeCallContext, chain: ReportChain, source: &str| {
-        to.lock().last_part(&ctx, chain, |part| part.except.push(source.to_owned()))
+        let source = used(&ctx, source);
+        to.lock().last_part(&ctx, chain, |part| part.except.push(source))
     });
     let to = collector.clone();
     engine.register_fn("when", move |ctx: NativeCallContext, chain: ReportChain, closure: FnPtr| {

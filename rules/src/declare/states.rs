@@ -30,6 +30,36 @@ impl Declarations {
         chain
     }
 
+    /// What a state says about itself: of DPUs where that makes sense, and one kind only.
+    fn flag(&mut self, ctx: &NativeCallContext, chain: Chain, verb: &str, flag: fn(&mut StateDecl)) -> Chain {
+        let (mut of_host, mut second) = (false, false);
+        let chain = self.state(ctx, chain, |state| {
+            of_host = !state.of_dpu;
+            let before = state.kind;
+            flag(state);
+            second = before != StateKind::Normal && before != state.kind;
+        });
+        if of_host && matches!(verb, "barrier" | "aside") {
+            let message = format!("`{verb}` is for states of DPUs");
+            self.faults.hint("misplaced-verb", &here(ctx), message, "declare it with `dpu_state(…)`, or leave it out");
+        }
+        if second {
+            let message = format!("`{verb}` and what was said before it exclude each other");
+            self.faults.hint("misplaced-verb", &here(ctx), message, "keep one of them");
+        }
+        chain
+    }
+
+    /// The time limit of a state.
+    fn limit(&mut self, ctx: &NativeCallContext, chain: Chain, sla: SlaDecl) -> Chain {
+        let mut second = false;
+        let chain = self.state(ctx, chain, |state| second = state.sla.replace(sla).is_some());
+        if second {
+            self.faults.hint("duplicate", &here(ctx), "the state has a time limit already", "keep one of them");
+        }
+        chain
+    }
+
     fn any(&mut self, ctx: &NativeCallContext, chain: Chain, change: impl FnOnce(&mut AnyDecl)) -> Chain {
         match self.blocks.get_mut(chain.block).map(|block| &mut block.kind) {
             Some(BlockKind::Any(any)) => change(any),
@@ -78,24 +108,23 @@ fn flags(collector: &Collector, engine: &mut Engine) {
     ];
     for (verb, flag) in flags {
         let to = collector.clone();
-        engine.register_fn(verb, move |ctx: NativeCallContext, chain: Chain| to.lock().state(&ctx, chain, flag));
+        engine.register_fn(verb, move |ctx: NativeCallContext, chain: Chain| to.lock().flag(&ctx, chain, verb, flag));
     }
 }
 
 fn slas(collector: &Collector, engine: &mut Engine) {
     let to = collector.clone();
     engine.register_fn("sla", move |ctx: NativeCallContext, chain: Chain, seconds: i64| {
-        to.lock().state(&ctx, chain, |state| state.sla = Some(SlaDecl::Seconds(seconds)))
+        to.lock().limit(&ctx, chain, SlaDecl::Seconds(seconds))
     });
     let to = collector.clone();
     engine.register_fn("sla", move |ctx: NativeCallContext, chain: Chain, number: FnPtr| {
         let number = guard(&ctx, number);
-        to.lock().state(&ctx, chain, |state| state.sla = Some(SlaDecl::Number(number)))
+        to.lock().limit(&ctx, chain, SlaDecl::Number(number))
     });
     let to = collector.clone();
-    engine.register_fn("no_sla", move |ctx: NativeCallContext, chain: Chain| {
-        to.lock().state(&ctx, chain, |state| state.sla = Some(SlaDecl::None))
-    });
+    engine
+        .register_fn("no_sla", move |ctx: NativeCallContext, chain: Chain| to.lock().limit(&ctx, chain, SlaDecl::None));
     let to = collector.clone();
     engine.register_fn("no_sla_while", move |ctx: NativeCallContext, closure: FnPtr| {
         to.lock().no_sla_while = Some(guard(&ctx, closure));

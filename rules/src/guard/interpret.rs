@@ -3,7 +3,10 @@
 //! The interpreter and the native predicates are two readers of one dictionary: both take values from the same
 //! getters, so they can differ only in the operators, and a property test holds those together.
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::{
+    collections::HashSet,
+    sync::{Arc, OnceLock, Weak},
+};
 
 use proto::ConfigVersion;
 use rhai::{AST, Dynamic, Engine, EvalAltResult, FnPtr, NativeCallContext};
@@ -18,6 +21,7 @@ use super::{
 use crate::{
     health::Reports,
     limits,
+    pack::names,
     snapshot::{ActionStatus, Dpu, Snapshot, Value},
     state_path::is_within,
 };
@@ -33,6 +37,13 @@ pub(crate) struct Script {
 impl std::fmt::Debug for Script {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Script").field(&self.closure.fn_name()).finish()
+    }
+}
+
+impl Interpreter {
+    /// What guards can call.
+    pub(crate) fn verbs(&self) -> HashSet<String> {
+        names(&self.engine.gen_fn_signatures(false))
     }
 }
 

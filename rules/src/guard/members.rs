@@ -165,8 +165,11 @@ impl Lowerer<'_> {
                 }
                 Lowered::Bool(BoolExpr::Within(Box::new(text), prefix))
             }
-            (Lowered::Text(text, _), "starts_with", Some(prefix)) => match self.text(prefix, position) {
-                Some((prefix, _)) => Lowered::Bool(BoolExpr::StartsWith(Box::new(text), Box::new(prefix))),
+            (Lowered::Text(text, words), "starts_with", Some(prefix)) => match self.text(prefix, position) {
+                Some((prefix, _)) => {
+                    self.check_beginning(&prefix, &words, position);
+                    Lowered::Bool(BoolExpr::StartsWith(Box::new(text), Box::new(prefix)))
+                }
                 None => Lowered::Faulty,
             },
             (Lowered::Maybe(fact), "or", Some(default)) => match fact.fact.kind {
@@ -289,6 +292,24 @@ impl Lowerer<'_> {
             self.faults.unknown("unknown-classification", &place, "classification", &class, known);
         }
         Some(class)
+    }
+
+    /// Some word that the text can be begins so.
+    fn check_beginning(&mut self, prefix: &TextExpr, words: &Words, position: Position) {
+        let TextExpr::Const(prefix) = prefix else { return };
+        let known: Vec<&str> = match words {
+            Words::Any => return,
+            Words::State => self.names.states.keys().map(|state| &**state).collect(),
+            Words::OneOf(words) => words.iter().map(|word| &**word).collect(),
+        };
+        if !known.iter().any(|word| word.starts_with(&**prefix)) {
+            let place = crate::declare::place(&self.file, position);
+            let message = format!("nothing that this can be begins with `{prefix}`");
+            // What it is like is the beginning of a word.
+            let beginnings = known.iter().filter_map(|word| word.get(..word.floor_char_boundary(prefix.len())));
+            let hint = did_you_mean(prefix, beginnings, || format!("known are {}", known.join(", ")));
+            self.faults.hint("unknown-word", &place, message, hint);
+        }
     }
 
     fn is_state_prefix(&self, prefix: &str) -> bool {

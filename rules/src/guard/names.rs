@@ -14,6 +14,8 @@ pub(crate) struct Names {
     pub(crate) gates: BTreeMap<Arc<str>, usize>,
     pub(crate) probes: BTreeMap<Arc<str>, usize>,
     pub(crate) classifications: BTreeMap<Arc<str>, usize>,
+    /// Sources of health reports; a trailing `*` stands for any ending.
+    pub(crate) sources: BTreeMap<Arc<str>, usize>,
     pub(crate) causes: BTreeMap<Arc<str>, usize>,
     pub(crate) actions: BTreeMap<Arc<str>, usize>,
     pub(crate) counters: BTreeMap<Arc<str>, usize>,
@@ -69,7 +71,16 @@ impl Functions {
     }
 
     pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
-        self.by_name.keys().map(|(name, _)| name.as_str()).filter(|name| !name.starts_with("anon$"))
+        self.of_pack().map(|(name, _)| name)
+    }
+
+    /// Functions that have a name of their own.
+    pub(crate) fn of_pack(&self) -> impl Iterator<Item = (&str, &Function)> {
+        self.all().filter(|(name, _)| !name.starts_with("anon$"))
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &Function)> {
+        self.by_name.iter().map(|((name, _), function)| (name.as_str(), function))
     }
 }
 

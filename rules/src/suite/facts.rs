@@ -58,12 +58,10 @@ pub(super) fn from_facts(facts: &BTreeMap<String, Yaml>, dpus: usize) -> Result<
         ..Snapshot::default()
     };
     snapshot.host.associated_dpus = i64::try_from(dpus).unwrap_or(i64::MAX);
-    let elapsed = |fact: &str| facts.get(fact).and_then(Yaml::as_u64).map(|seconds| seconds.saturating_mul(1_000_000));
-    let of_host = elapsed("state.elapsed").unwrap_or(ELAPSED);
-    snapshot.state.since = NOW.saturating_sub(of_host);
+    let before = |name: &str| facts.get(name).map(|value| ago(name, value)).transpose();
+    snapshot.state.since = before("state.elapsed")?.unwrap_or(NOW - ELAPSED);
     for dpu in &mut snapshot.dpus {
-        let own = elapsed(&format!("{}.elapsed", dpu.id));
-        dpu.state_since = own.map_or(snapshot.state.since, |elapsed| NOW.saturating_sub(elapsed));
+        dpu.state_since = before(&format!("{}.elapsed", dpu.id))?.unwrap_or(snapshot.state.since);
     }
     let mut tree = serde_yaml::to_value(&snapshot).map_err(|error| error.to_string())?;
     for (path, value) in facts {
@@ -98,18 +96,28 @@ fn set(area: &mut Mapping, kind: &str, name: &str, value: &Yaml, snapshot: &Snap
     let entered = if moment.of_dpu { own.unwrap_or(snapshot.state.since) } else { snapshot.state.since };
     let at = match (moment.relation, value) {
         (Relation::Age, Yaml::Null) => None,
-        (Relation::Age, value) => {
-            let seconds = value.as_u64().ok_or_else(|| format!("`{kind}.{name}` is a number of seconds"))?;
-            Some(snapshot.now.saturating_sub(seconds.saturating_mul(1_000_000)))
-        }
+        (Relation::Age, value) => Some(ago(&format!("{kind}.{name}"), value)?),
         (Relation::After, value) => {
             let after = value.as_bool().ok_or_else(|| format!("`{kind}.{name}` is true or false"))?;
             Some(if after { entered.saturating_add(1) } else { entered.saturating_sub(1) })
+        }
+        (Relation::Fresh, value) => {
+            let fresh = value.as_bool().ok_or_else(|| format!("`{kind}.{name}` is true or false"))?;
+            fresh.then_some(snapshot.now.saturating_add(1))
         }
         (Relation::Set, _) => return Ok(()),
     };
     area.insert(Yaml::from(moment.field), at.map_or(Yaml::Null, Yaml::from));
     Ok(())
+}
+
+/// The moment so many seconds ago.
+fn ago(name: &str, value: &Yaml) -> Result<u64, String> {
+    let moment = value.as_u64().and_then(|seconds| NOW.checked_sub(seconds.checked_mul(1_000_000)?));
+    moment.ok_or_else(|| {
+        let text = serde_yaml::to_string(value).unwrap_or_default();
+        format!("`{name}` is a whole number of seconds, up to {}, not {}", NOW / 1_000_000, text.trim())
+    })
 }
 
 struct MomentOf {
@@ -123,13 +131,15 @@ struct MomentOf {
 enum Relation {
     Age,
     After,
+    /// After whatever was asked for.
+    Fresh,
     /// Taken care of before.
     Set,
 }
 
 /// The stored moment behind a derived fact.
 fn moment(area: &str, name: &str) -> Option<MomentOf> {
-    use Relation::{After, Age, Set};
+    use Relation::{After, Age, Fresh, Set};
     let (field, relation, of_dpu) = match (area, name) {
         ("state", "elapsed") | ("dpu", "elapsed") => ("", Set, false),
         ("host", "discovered_since_state_change" | "discovered_since_failure") => ("discovered_at", After, false),
@@ -138,7 +148,7 @@ fn moment(area: &str, name: &str) -> Option<MomentOf> {
         ("host", "scout_age") => ("scout_seen_at", Age, false),
         ("host", "reboot_age") | ("dpu", "reboot_age") => ("reboot_requested_at", Age, false),
         ("bmc", "power_request_age") => ("power_requested_at", Age, false),
-        ("bmc", "power_is_fresh") => ("power_read_at", After, false),
+        ("bmc", "power_is_fresh") => ("power_read_at", Fresh, false),
         ("bmc", "reset_age") => ("reset_at", Age, false),
         ("dpu", "seen_since_state_change") => ("observed_at", After, false),
         ("dpu", "observation_age") => ("observed_at", Age, false),
