@@ -59,7 +59,8 @@ pub(super) fn requests(record: &HostRecord) -> rules::Requests {
         maintenance: stands("maintenance"),
         maintenance_operation: serde_json::from_value(operation.into()).unwrap_or_default(),
         reset: stands("reset"),
-        retry: stands("retry"),
+        // It is a wish about the failure that was on record then, not about one that came later.
+        retry: record.life.failure.as_ref().is_some_and(|failure| asked_at("retry") > Some(failure.at.micros())),
         boot_configuration: stands("boot_configuration"),
         manual_upgrade_done: stands("manual_upgrade_done"),
         maintenance_requested_at: asked_at("maintenance"),
