@@ -296,6 +296,19 @@ fn a_remainder_that_has_no_value_fails_alike() {
     }
 }
 
+#[test]
+fn a_look_at_a_dpus_health_is_a_look_at_that_dpu_whatever_stands_beside_it() {
+    let of_others = "h.dpus.any(|d| d.observed_instance_version == h.instance.network_version)";
+    let guard = format!("h.dpus.any(|d| pick({of_others}, h.instance.present, d.dpu_health.has_class(\"Stop\")))");
+    let mut host = Snapshot::default();
+    host.state.path = "S0".into();
+    // A DPU that is not reachable would be in alert.
+    host.dpus = vec![Dpu { reachable: true, ..Dpu::default() }];
+    for interpret in [false, true] {
+        assert_eq!(answer(&pack(&[guard.clone()], interpret).unwrap(), &host), "no", "{interpret}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 

@@ -97,7 +97,10 @@ impl Reads {
                 self.text(text);
             }
             BoolExpr::Report(report, _) => self.report(report.report),
-            BoolExpr::Look(look) => self.report(look.at.report),
+            BoolExpr::Look(look) => {
+                self.report(look.at.report);
+                self.depths.extend(look.of_dpu.then_some(look.at.depth));
+            }
             BoolExpr::Action(owner, ..) => self.record(*owner),
         }
     }
