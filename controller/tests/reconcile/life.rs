@@ -90,12 +90,8 @@ async fn release(site: &TestSite, instance: common::InstanceId) {
     }
 }
 
-#[tokio::test]
-async fn rules_that_do_not_wait_for_the_dpus_free_no_address() {
-    let site = TestSite::start(1, "Ready").await;
-    let running = site.reconcile(settings());
-    let (_, instance) = site.instance_in_use().await;
-
+/// Puts rules in force that release an instance at once.
+async fn do_not_wait_for_dpus(site: &TestSite) {
     let mut files = shipped_pack();
     // The pack's own tests would not let this through.
     files.retain(|file| !file.path.starts_with("tests/"));
@@ -106,7 +102,15 @@ async fn rules_that_do_not_wait_for_the_dpus_free_no_address() {
     let request = ApplyRulesRequest { files, dry_run: false, force: true };
     let applied = site.site.apply_rules(Request::new(request)).await.unwrap().into_inner();
     assert!(applied.applied, "{applied:?}");
+}
 
+#[tokio::test]
+async fn rules_that_do_not_wait_for_the_dpus_free_no_address() {
+    let site = TestSite::start(1, "Ready").await;
+    let running = site.reconcile(settings());
+    let (_, instance) = site.instance_in_use().await;
+
+    do_not_wait_for_dpus(&site).await;
     release(&site, instance).await;
     site.acknowledge(0, 0).await;
     let restarts = site.bmcs[0].machine.resets().len();
@@ -121,6 +125,25 @@ async fn rules_that_do_not_wait_for_the_dpus_free_no_address() {
     site.acknowledge(0, 1).await;
     site.until(0, "release", |record| record.instance.is_none()).await;
     assert_eq!(site.instance_addresses().await, [""; 0]);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn the_word_of_the_other_dpu_frees_no_address_of_one_that_is_not_known() {
+    let site = TestSite::start(1, "Ready").await;
+    let running = site.reconcile(settings());
+    let (_, instance) = site.instance_in_use().await;
+    do_not_wait_for_dpus(&site).await;
+    release(&site, instance).await;
+    let mut tx = site.store.write().await.unwrap();
+    tx.forget_dpu(&crate::site::dpu_id(0, 0)).await.unwrap();
+    tx.commit().await.unwrap();
+    site.acknowledge(0, 1).await;
+    site.until(0, "refusal", |record| {
+        record.life.outcome.reason.starts_with("addresses stay held: DPU at place 0 is not known")
+    })
+    .await;
+    assert_eq!(site.instance_addresses().await.len(), 1);
     running.stop().await;
 }
 
