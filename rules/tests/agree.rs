@@ -31,6 +31,9 @@ report("health")
     .replaced_by("host_replace")
     .with_dpus("dpu_health")
     .with("host_merge").only("mon*").when(|h| h.instance.present);
+any_state("records").except("End")
+    .wait("never").when(|h| h.dpus.len() < 0).count("tries").does("act")
+    .go("End").when(|h| h.dpus.len() < 0).note("mode", "fast");
 fn later(h, n) { h.state.elapsed > n }
 fn pick(c, a, b) { if c { a } else { b } }
 fn same(d, e) { d.observed_network_version == e.desired_network_version }

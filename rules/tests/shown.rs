@@ -10,7 +10,7 @@ limit("tries", 3);
 action("restart");
 action("report", #{ source: "text", urgent: "bool" });
 failure_cause("Broken");
-counter("tries").kept_in("A");
+counter("tries").kept_in(["A", "B"]);
 source("noise*");
 report("health").with("host_merge").except("noise*");
 no_sla_while(|h| h.host.never_locked);
@@ -88,12 +88,12 @@ fn nothing_that_can_change_a_decision_changes_in_silence() {
         ("urgent: true", "urgent: false", "state A: no longer go B"),
         (".ignoring_failure()", "", "state A: no longer go B"),
         (".or_go(\"Failed\")", ".or_go(\"B\")", "state A: no longer go B"),
-        (".count(\"tries\")", ".reset(\"tries\")", "begins tries anew"),
+        (".count(\"tries\")", ".count(\"tries\").reset(\"tries\")", "begins tries anew"),
         (".cause(\"Broken\")", "", "no longer go Failed when |h| h.requests.reset, records Broken"),
         (".clears_failure()", "", "clears the failure"),
         (".each_dpu(", ".first_dpu(", "now wait \"restarting\" when |h, d| !d.reachable doing restart on first DPU"),
         ("except(\"noise*\")", "only(\"noise*\")", "report health: no longer with host_merge except noise*"),
-        ("kept_in(\"A\")", "kept_in(\"B\")", "counter tries: no longer kept in [A]"),
+        ("[\"A\", \"B\"]", "[\"A\", \"B\", \"Gone\"]", "counter tries: no longer kept in [A, B]"),
         ("{ true } else { false }", "{ false } else { true }", "function broken: no longer fn broken(h)"),
         ("limit(\"tries\", 3)", "limit(\"tries\", 4)", "limit tries: no longer 3; now 4"),
         ("state(\"B\").sla(1)", "state(\"B\").sla(2)", "time limit 2 s"),

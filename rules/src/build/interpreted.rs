@@ -1,13 +1,16 @@
 //! Guards that stay with the interpreter: their names are checked all the same, and what they may read is what they,
 //! and the functions that they call, name.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use rhai::{ASTNode, Expr, FnPtr, Position, Stmt};
 
 use super::Builder;
 use crate::{
-    guard::{names::Function, reads::Reads},
+    guard::{
+        names::Function,
+        reads::{Reads, RecordKind},
+    },
     snapshot::AREAS,
 };
 
@@ -21,6 +24,7 @@ pub(super) struct Named {
     /// Functions called, with the number of their arguments.
     pub(super) calls: Vec<(String, usize)>,
     closures: Vec<String>,
+    records: Vec<(RecordKind, Arc<str>)>,
 }
 
 impl Named {
@@ -58,6 +62,17 @@ impl Named {
                 self.parts.push(expr.clone());
                 self.calls.push((call.name.to_string(), call.args.len()));
             }
+            Expr::MethodCall(call, _) => {
+                if let Some(Expr::StringConstant(name, _)) = call.args.first() {
+                    let kind = match call.name.as_str() {
+                        "counter" => RecordKind::Counter,
+                        "note" => RecordKind::Note,
+                        "done" | "failed" | "running" | "tries" | "action_age" => RecordKind::Action,
+                        _ => return,
+                    };
+                    self.records.push((kind, name.as_str().into()));
+                }
+            }
             Expr::Property(names, position) => self.properties.push((names.2.to_string(), *position)),
             Expr::DynamicConstant(value, _) => {
                 let closure = value.clone().try_cast::<FnPtr>();
@@ -85,6 +100,7 @@ impl Builder<'_> {
             for (name, position) in &named.properties {
                 self.property(name, *position, &function, &mut reads);
             }
+            reads.named.extend(named.records.into_iter().map(|(kind, name)| (kind, name, None)));
             for (name, arguments) in named.calls {
                 if let Some(called) = self.functions.find(&name, arguments)
                     && seen.insert((name, arguments))

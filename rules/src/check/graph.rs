@@ -6,6 +6,7 @@ use crate::{
     build::AnyRule,
     decision::OnFailure,
     fault::Faults,
+    guard::fold::Fold,
     ruleset::{Arm, RuleSet, State, StateKind, Verb},
 };
 
@@ -13,6 +14,7 @@ pub(super) fn check(rules: &RuleSet, any: &[AnyRule], faults: &mut Faults) {
     unreachable(rules, any, faults);
     dead_ends(rules, faults);
     circles(rules, faults);
+    rules_in_circles(rules, any, faults);
 }
 
 impl RuleSet {
@@ -92,34 +94,81 @@ fn leaves_by_move(state: &State, rules: &RuleSet) -> bool {
         .any(|arm| targets(arm, rules).iter().any(|to| rules.states.get(*to).is_some_and(|to| to.path != state.path)))
 }
 
-/// States that lead from one to the next by arms that always apply.
-fn circles(rules: &RuleSet, faults: &mut Faults) {
-    let step = |number: usize| {
-        let first = rules.states.get(number)?.arms.first().and_then(|arm| rules.arms.get(*arm))?;
-        match first.verb {
-            Verb::Go(to) | Verb::HostGo(to) if first.is_unconditional() => Some((to, first)),
-            _ => None,
+/// The arm by which hosts leave a state at once, if it never holds them.
+struct Passage<'r> {
+    to: usize,
+    arm: &'r Arm,
+    /// Other arms can lead elsewhere.
+    is_last_resort: bool,
+}
+
+impl<'r> Passage<'r> {
+    fn of(state: &State, rules: &'r RuleSet) -> Option<Self> {
+        let arms = state.arms.iter().filter_map(|arm| rules.arms.get(*arm));
+        let mut before = 0;
+        for arm in arms {
+            match arm.verb {
+                Verb::Go(to) | Verb::HostGo(to) if arm.is_unconditional() => {
+                    return Some(Self { to, arm, is_last_resort: before > 0 });
+                }
+                Verb::Go(_) | Verb::HostGo(_) => before += 1,
+                _ => return None,
+            }
         }
-    };
+        None
+    }
+}
+
+/// States that lead from one to the next and never hold a host. If other arms can lead out, nothing may change on the way.
+fn circles(rules: &RuleSet, faults: &mut Faults) {
+    let step = |number: usize| Passage::of(rules.states.get(number)?, rules);
     for start in 0..rules.states.len() {
-        let mut seen = vec![start];
-        let mut at = start;
-        while let Some((to, arm)) = step(at) {
-            if to == start {
+        let (mut seen, mut can_end) = (vec![start], false);
+        let (mut exits, mut at) = (false, start);
+        while let Some(passage) = step(at) {
+            exits |= passage.is_last_resort;
+            can_end |= changes(passage.arm);
+            if passage.to == start {
                 // Told once, at the first state of the circle.
-                if seen.iter().min() == Some(&start) {
+                if seen.iter().min() == Some(&start) && !(exits && can_end) {
                     let path =
                         seen.iter().filter_map(|number| rules.states.get(*number)).map(|state| state.path.as_str());
                     let path = path.collect::<Vec<_>>().join(" -> ");
-                    faults.hint("circle", &arm.place, format!("hosts go round for ever: {path}"), "add a condition");
+                    let message = format!("hosts go round for ever: {path}");
+                    faults.hint("circle", &passage.arm.place, message, "add a condition, or `wait` for one");
                 }
                 break;
             }
-            if seen.contains(&to) {
+            if seen.contains(&passage.to) {
                 break;
             }
-            seen.push(to);
-            at = to;
+            seen.push(passage.to);
+            at = passage.to;
+        }
+    }
+}
+
+/// The arm does more than to move: what is asked afterwards can have another answer.
+fn changes(arm: &Arm) -> bool {
+    !arm.actions.is_empty()
+        || arm.changes_counters()
+        || !arm.notes.is_empty()
+        || arm.cause.is_some()
+        || arm.clears_failure
+}
+
+/// Rules for any state that lead where they apply again, and nothing has changed meanwhile.
+fn rules_in_circles(rules: &RuleSet, any: &[AnyRule], faults: &mut Faults) {
+    for (rule, arm) in any.iter().flat_map(|rule| rule.arms.iter().map(move |arm| (rule, arm))) {
+        let Some(arm) = rules.arms.get(*arm) else { continue };
+        let (Verb::Go(to) | Verb::HostGo(to)) = arm.verb else { continue };
+        let Some(target) = rules.states.get(to).filter(|target| rule.applies(&target.path)) else { continue };
+        let there = Fold { path: Some(&target.path), reports: &rules.reports };
+        let never = arm.conditions.iter().any(|(guard, wanted)| guard.asks_in(&there, *wanted).is_never());
+        let guards = crate::build::arm_guards(arm, &rules.gates);
+        if !never && !changes(arm) && !guards.into_iter().any(|guard| guard.reads.end_with_a_move()) {
+            let message = format!("in state `{}` this arm applies again: hosts go round for ever", target.path);
+            faults.hint("circle", &arm.place, message, format!("add `.except(\"{}\")` to the rule", target.path));
         }
     }
 }

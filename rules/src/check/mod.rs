@@ -2,6 +2,7 @@
 
 mod arms;
 pub(crate) mod graph;
+mod records;
 
 use crate::{
     build::AnyRule,
@@ -12,6 +13,7 @@ use crate::{
 pub(crate) fn check(rules: &RuleSet, any: &[AnyRule], faults: &mut Faults) {
     graph::check(rules, any, faults);
     arms::check(rules, any, faults);
+    records::check(rules, faults);
     for (number, gate) in rules.gates.iter().enumerate() {
         let used = rules.arms.iter().any(|arm| matches!(arm.verb, Verb::Pass { gate, .. } if gate == number));
         let twice = rules.gates[..number].iter().any(|other| other.name == gate.name);

@@ -1,9 +1,17 @@
 //! Which facts a guard can read, known without asking it.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::predicate::{BoolExpr, FactRef, IntExpr, MaybeExpr, Owner, TextExpr};
 use crate::snapshot::{Fact, FactType};
+
+/// A counter, a note or an action of the journal, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum RecordKind {
+    Counter,
+    Note,
+    Action,
+}
 
 /// What a guard can read.
 #[derive(Debug, Clone, Default)]
@@ -13,6 +21,8 @@ pub(crate) struct Reads {
     pub(crate) reports: Vec<usize>,
     /// Counters, notes or actions of the journal.
     pub(crate) records: bool,
+    /// Which, as far as it is known, and whose; nobody's if that is not known.
+    pub(crate) named: Vec<(RecordKind, Arc<str>, Option<Owner>)>,
     /// What rises with the clock: ages of facts or of actions.
     pub(crate) ages: bool,
     /// Depths at which the DPUs are bound that it asks about.
@@ -32,6 +42,16 @@ impl Reads {
         reads
     }
 
+    /// Something of it is otherwise after every move: times and marks of the present state, counters, DPUs' states.
+    pub(crate) fn end_with_a_move(&self) -> bool {
+        let of_state = |fact: &&Fact| {
+            fact.name == "elapsed"
+                || fact.name.ends_with("_since_state_change")
+                || (fact.area, fact.name) == ("dpu", "state")
+        };
+        self.records || self.facts.iter().any(of_state)
+    }
+
     pub(crate) fn add(&mut self, other: &Self) {
         for fact in &other.facts {
             self.fact(fact);
@@ -40,6 +60,7 @@ impl Reads {
             self.report(*report);
         }
         self.records |= other.records;
+        self.named.extend(other.named.iter().cloned());
         self.ages |= other.ages;
     }
 
@@ -61,8 +82,9 @@ impl Reads {
         self.depths.extend(fact.dpu());
     }
 
-    fn record(&mut self, owner: Owner) {
+    fn record(&mut self, owner: Owner, kind: RecordKind, name: &Arc<str>) {
         self.records = true;
+        self.named.push((kind, name.clone(), Some(owner)));
         match owner {
             Owner::Host => {}
             Owner::Dpu(depth) => drop(self.depths.insert(depth)),
@@ -101,7 +123,7 @@ impl Reads {
                 self.report(look.at.report);
                 self.depths.extend(look.of_dpu.then_some(look.at.depth));
             }
-            BoolExpr::Action(owner, ..) => self.record(*owner),
+            BoolExpr::Action(owner, action, _) => self.record(*owner, RecordKind::Action, action),
         }
     }
 
@@ -124,9 +146,10 @@ impl Reads {
                 sides.iter().for_each(|side| self.int(side));
             }
             IntExpr::Count(_, body) => self.bool(body),
-            IntExpr::Counter(owner, _) | IntExpr::Tries(owner, _) => self.record(*owner),
-            IntExpr::ActionAgeOr(owner, _, default) => {
-                self.record(*owner);
+            IntExpr::Counter(owner, counter) => self.record(*owner, RecordKind::Counter, counter),
+            IntExpr::Tries(owner, action) => self.record(*owner, RecordKind::Action, action),
+            IntExpr::ActionAgeOr(owner, action, default) => {
+                self.record(*owner, RecordKind::Action, action);
                 self.ages = true;
                 self.int(default);
             }
@@ -146,7 +169,7 @@ impl Reads {
                 self.bool(condition);
                 sides.iter().for_each(|side| self.text(side));
             }
-            TextExpr::Note(owner, _) => self.record(*owner),
+            TextExpr::Note(owner, note) => self.record(*owner, RecordKind::Note, note),
         }
     }
 }
