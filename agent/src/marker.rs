@@ -36,6 +36,8 @@ pub(crate) struct Versions {
     pub(crate) instance_network: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) instance_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) instance_config: Option<String>,
 }
 
 impl From<&Acknowledgement> for Versions {
@@ -44,6 +46,7 @@ impl From<&Acknowledgement> for Versions {
             managed_host: acknowledge.managed_host.to_string(),
             instance_network: acknowledge.instance_network.as_ref().map(ToString::to_string),
             instance_id: acknowledge.instance_id.clone(),
+            instance_config: acknowledge.instance_config.clone(),
         }
     }
 }

@@ -50,7 +50,7 @@ pub(crate) fn status(report: &Report<'_>) -> DpuNetworkStatus {
         client_certificate_expiry_unix_epoch_secs: report.certificate_expiry,
         dpu_health: Some(report.findings.report()),
         last_dhcp_requests: report.dhcp_requests.clone(),
-        instance_config_version: instance.and_then(|instance| text(&instance.config_version)),
+        instance_config_version: report.runs.and_then(|runs| runs.instance_config.clone()),
         dpu_extension_service_version: instance.and_then(|instance| text(&instance.dpu_extension_service_version)),
         ..DpuNetworkStatus::default()
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use proto::forge::{Instance, ManagedHostNetworkConfigResponse};
 use tonic::Code;
 
 use super::{
@@ -262,4 +263,27 @@ async fn templates_at_fault_keep_what_runs_and_never_keep_a_host_from_being_cut_
         assert_eq!(told.network_config_version.as_deref(), Some("V1-T1").filter(|_| !broken), "{case}");
         std::fs::remove_dir_all(dpu.path().join("templates")).unwrap();
     }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn an_instances_config_is_acknowledged_once_it_runs() {
+    let (controller, uri) = Controller::start().await;
+    let dpu = Dpu::new(&uri);
+    let says = |version: u64, octet: u8| {
+        let instance = Instance { config_version: format!("V{version}-T{version}"), ..Instance::default() };
+        controller.says(ManagedHostNetworkConfigResponse { instance: Some(instance), ..admin(version, octet) });
+    };
+    let told = || controller.told().instance_config_version;
+    says(1, 11);
+    let mut agent = dpu.agent();
+    agent.pass().await;
+    assert_eq!(told().as_deref(), Some("V1-T1"));
+    dpu.write("on-replace", "echo 'Error: no'; exit 1");
+    says(2, 12);
+    agent.pass().await;
+    assert_eq!(told().as_deref(), Some("V1-T1"), "the second does not run");
+    dpu.remove("on-replace");
+    agent.hurry();
+    agent.pass().await;
+    assert_eq!(told().as_deref(), Some("V2-T2"));
 }
