@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use rules::{Decision, Prevented, Snapshot, TenantState};
 
-use crate::{Moment, RulesInForce, facts, store::HostRecord};
+use crate::{Moment, RulesInForce, ask::ask, facts, store::HostRecord};
 
 /// What the rules say about a host apart from its next state, for requests that must be answered at once.
 #[derive(Debug, Clone)]
@@ -24,14 +24,14 @@ impl Judge {
         let rules = self.rules.current();
         let mut snapshot = self.snapshot(host);
         let state = &host.life.state;
-        match rules.decision(&snapshot) {
+        match ask(&rules, |rules| rules.decision(&snapshot)) {
             Decision::Wait(_) => {}
             Decision::Go(go) => return Some(format!("it is leaving {state} for {}", go.to)),
             Decision::Error(fault) => return Some(format!("it is in state {state}: {}", fault.reason)),
             Decision::Delete(_) => return Some("it is being deleted".to_owned()),
         }
         snapshot.instance.present = true;
-        if !matches!(rules.decision(&snapshot), Decision::Go(_)) {
+        if !matches!(ask(&rules, |rules| rules.decision(&snapshot)), Decision::Go(_)) {
             return Some(format!("it is in state {state}, in which the rules take no instance"));
         }
         if allow_unhealthy { None } else { self.prevented(Prevented::Allocation, host) }
@@ -50,8 +50,10 @@ impl Judge {
     /// What the tenant of the host's instance sees, as far as rules can say, and why where the state says too little.
     pub(crate) fn tenant_sees(&self, host: &HostRecord) -> (TenantState, String) {
         let rules = self.rules.current();
-        let (state, detail) = rules.tenant_sees(&self.snapshot(host));
-        (state, detail.to_owned())
+        ask(&rules, |rules| {
+            let (state, detail) = rules.tenant_sees(&self.snapshot(host));
+            (state, detail.to_owned())
+        })
     }
 
     fn snapshot(&self, host: &HostRecord) -> Snapshot {
@@ -61,7 +63,10 @@ impl Judge {
     /// The first alert that prevents something by what the rules make of all reports, for people.
     fn prevented(&self, what: Prevented, host: &HostRecord) -> Option<String> {
         let rules = self.rules.current();
-        let (alert, classification) = rules.prevented_by(what, &self.snapshot(host))?;
+        let (alert, classification) = ask(&rules, |rules| {
+            let (alert, classification) = rules.prevented_by(what, &self.snapshot(host))?;
+            Some((alert, classification.to_owned()))
+        })?;
         let dpus = host.dpus.iter().filter(|dpu| {
             let mut reports = host.health.get(&dpu.id).into_iter().flatten().flat_map(|entry| &entry.report.alerts);
             reports.any(|seen| seen.id == alert.id && seen.target == alert.target)

@@ -6,6 +6,7 @@
 mod access;
 mod act;
 mod api;
+mod ask;
 mod config;
 mod dirty;
 mod facts;

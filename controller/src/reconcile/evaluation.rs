@@ -16,6 +16,7 @@ use super::{
 use crate::{
     Moment,
     act::{self, ActionError, Journal, Step},
+    ask::ask,
     facts,
     store::{HostRecord, Life, StoreError},
 };
@@ -227,7 +228,7 @@ impl Evaluation<'_> {
 
     /// The arm that decided, as people find it in the pack; of a failure also what it was decided on.
     fn taken_arm(&self, go: &Go) -> String {
-        let explained = self.rules.explain(self.snapshot);
+        let explained = ask(self.rules, |rules| rules.explain(self.snapshot));
         let Some(taken) = explained.arms.into_iter().rev().find(|arm| arm.result == ArmResult::Taken) else {
             return String::new();
         };

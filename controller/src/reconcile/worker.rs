@@ -20,6 +20,7 @@ use super::{
 use crate::{
     Moment,
     act::Bmc,
+    ask::ask,
     facts,
     store::{HostRecord, Outcome, OutcomeKind, Store, StoreError, Transition},
 };
@@ -84,13 +85,13 @@ impl Worker {
         questions.ask(self, turn, &mut record).await?;
         let snapshot_of = |record: &HostRecord| facts::snapshot(record, &self.settings.site, Moment::now());
         let mut snapshot = snapshot_of(&record);
-        let late = facts::is_overdue(&snapshot, &rules);
+        let late = ask(&rules, |rules| facts::is_overdue(&snapshot, rules));
         self.counters.overdue(host, late.then_some(&record.life.state));
         if let Some(rest) = self.nothing_new(host, &snapshot, &rules) {
             self.counters.count(Counted::Unchanged);
             return Ok(questions.poll(Done::Stays(rest)));
         }
-        let wanted = Questions::of(&rules.explain(&snapshot));
+        let wanted = Questions::of(&ask(&rules, |rules| rules.explain(&snapshot)));
         if wanted != questions {
             questions = wanted;
             questions.ask(self, turn, &mut record).await?;
@@ -98,7 +99,7 @@ impl Worker {
         }
         self.counters.count(Counted::Decision);
         let evaluation = Evaluation { worker: self, turn, rules: &rules, record: &record, snapshot: &snapshot };
-        let decision = rules.decision(&snapshot);
+        let decision = ask(&rules, |rules| rules.decision(&snapshot));
         let done = match &decision {
             Decision::Go(go) => evaluation.go(&decision, go).await,
             Decision::Wait(wait) => evaluation.wait(&decision, wait).await,

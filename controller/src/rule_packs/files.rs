@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rules::{LoadOptions, RuleSet};
+use rules::{LoadOptions, RuleSet, read_pack_file};
 
 use super::draw_faults;
 use crate::{action_names, store::PackFile};
@@ -16,14 +16,13 @@ pub struct PackReadError {
     why: String,
 }
 
-/// Files that a pack may have, and bytes in one.
+/// Files that a pack may have.
 const MOST_FILES: usize = 256;
-const LONGEST_FILE: u64 = 1 << 20;
 
 /// Rules and tests of a pack: the `.rhai` and `.yaml` files of a directory and of its directories, by relative path.
 ///
 /// # Errors
-/// If the directory or a file cannot be read, is too large, or is not text.
+/// If the directory or a file cannot be read, or a file is too large, no regular one, or not text.
 pub fn read_pack_dir(dir: &Path) -> Result<Vec<PackFile>, PackReadError> {
     let mut files = Vec::new();
     collect(dir, dir, 0, &mut files)?;
@@ -56,11 +55,7 @@ fn collect(root: &Path, dir: &Path, depth: usize, files: &mut Vec<PackFile>) -> 
         if files.len() >= MOST_FILES {
             return Err(fault(root, &format!("there are more than {MOST_FILES} files")));
         }
-        let size = fs::metadata(&path).map_err(|error| fault(&path, &error.to_string()))?.len();
-        if size > LONGEST_FILE {
-            return Err(fault(&path, &format!("the file is longer than {LONGEST_FILE} bytes")));
-        }
-        let text = fs::read_to_string(&path).map_err(|error| fault(&path, &error.to_string()))?;
+        let text = read_pack_file(&path).map_err(|error| fault(root, &error.to_string()))?;
         let relative = path.strip_prefix(root).unwrap_or(&path);
         files.push(PackFile { path: relative.to_string_lossy().replace('\\', "/"), text });
     }

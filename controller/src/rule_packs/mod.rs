@@ -1,9 +1,10 @@
 //! Which rules are in force: read, checked, tried on the live site without acting, put in force, kept by content hash.
 //!
 //! A pack is refused whole, and the rules in force stay, if it has faults, if its own tests fail, if it names actions that
-//! the controller lacks, if hosts are in states that it lacks, or if it would decide too many hosts otherwise and nobody
-//! insisted.
+//! the controller lacks, if hosts are in states that it lacks, if a decision about one takes too many steps, or if it would
+//! decide too many hosts otherwise and nobody insisted.
 
+mod apart;
 mod draw;
 mod files;
 mod hangup;
@@ -28,6 +29,7 @@ use crate::{
     reconcile::RulesInForce,
     store::{PackFile, Store, StoreError, StoredPack, Tx},
 };
+use apart::{Unfit, apart, examine};
 use files::{compile, failing_tests, with_actions};
 
 /// The site's rule packs.
@@ -206,9 +208,12 @@ impl RulePacks {
     /// # Errors
     /// If the database fails.
     pub async fn reload(&self) -> Result<Verdict, StoreError> {
-        let files = match self.settings.dir.as_ref().ok_or("no directory of rules is configured".to_owned()) {
-            Ok(dir) => read_pack_dir(dir).map_err(|error| error.to_string()),
-            Err(why) => Err(why),
+        let files = match self.settings.dir.clone() {
+            Some(dir) => {
+                let read = apart("reading the rules", move || read_pack_dir(&dir).map_err(|error| error.to_string()));
+                read.await.and_then(|read| read)
+            }
+            None => Err("no directory of rules is configured".to_owned()),
         };
         match files {
             Ok(files) => self.apply(Proposal { files, dry_run: false, force: false }).await,
@@ -263,18 +268,10 @@ impl RulePacks {
 
     async fn judge(&self, proposal: &Proposal) -> Result<(Verdict, Option<RuleSet>), StoreError> {
         let refuse = |verdict: Verdict, why: String| Ok((Verdict { refusal: Some(why), ..verdict }, None));
-        let rules = match compile(&proposal.files, &self.settings.options) {
+        let rules = match examine(&proposal.files, &self.settings.options).await {
             Ok(rules) => rules,
-            Err(faults) => {
-                let why = format!("the pack has {} fault{}", faults.len(), if faults.len() == 1 { "" } else { "s" });
-                return refuse(Verdict { faults, ..Verdict::default() }, why);
-            }
+            Err(Unfit { why, faults }) => return refuse(Verdict { faults, ..Verdict::default() }, why),
         };
-        let failing = failing_tests(&proposal.files).unwrap_or_else(|faults| faults);
-        if !failing.is_empty() {
-            let why = format!("{} of the pack's own tests fail", failing.len());
-            return refuse(Verdict { faults: failing, ..Verdict::default() }, why);
-        }
         let shadow = shadow::shadow(&self.store, &self.settings.switches, &self.rules.current(), &rules).await?;
         let verdict = Verdict {
             hash: rules.hash().to_owned(),
@@ -283,6 +280,9 @@ impl RulePacks {
             stranded: shadow.stranded,
             ..Verdict::default()
         };
+        if let Some(why) = shadow.too_long {
+            return refuse(verdict, why);
+        }
         if !verdict.stranded.is_empty() {
             let why = lacking(&verdict.stranded);
             return refuse(verdict, why);

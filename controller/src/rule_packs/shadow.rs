@@ -1,8 +1,10 @@
-use rules::{Action, Decision, DpuStep, RuleSet};
+use rules::{Action, Decision, DpuStep, FaultKind, RuleSet};
 
 use crate::{
-    Moment, facts,
-    store::{Store, StoreError},
+    Moment,
+    ask::ask,
+    facts,
+    store::{HostRecord, Store, StoreError},
 };
 
 /// A host that other rules would decide otherwise.
@@ -27,7 +29,12 @@ pub(super) struct Shadow {
     pub(super) changes: Vec<Changed>,
     /// Names and states of hosts whose state the others lack.
     pub(super) stranded: Vec<(String, String)>,
+    /// The first host whose decision takes the others too many steps; those after it were not tried.
+    pub(super) too_long: Option<String>,
 }
+
+/// Hosts that are read at once: while they are decided nothing is kept from the database.
+const AT_ONCE: usize = 32;
 
 /// Decides every host by both rule sets, on the same snapshot, and acts on neither.
 pub(super) async fn shadow(
@@ -36,36 +43,59 @@ pub(super) async fn shadow(
     now: &RuleSet,
     then: &RuleSet,
 ) -> Result<Shadow, StoreError> {
-    let mut tx = store.read().await?;
     let mut shadow = Shadow::default();
-    for id in tx.host_ids().await? {
-        let record = tx.host_record(&id).await?;
-        let life = &record.life;
-        if life.state.as_str().is_empty() {
-            continue;
-        }
-        shadow.hosts += 1;
-        let own = life.dpus.values().map(|own| &own.state);
-        if let Some(lost) = std::iter::once(&life.state).chain(own).find(|state| !then.has_state(state)) {
-            shadow.stranded.push((record.host.name.clone(), lost.to_string()));
-            continue;
-        }
-        let snapshot = facts::snapshot(&record, switches, Moment::now());
-        let (before, after) = (now.decision(&snapshot), then.decision(&snapshot));
-        if differ(&before, &after) {
-            let (before, mut after) = (words(&before), words(&after));
-            if before == after {
-                after.push_str(", with other arguments, counters or notes");
+    let hosts = store.read().await?.host_ids().await?;
+    for some in hosts.chunks(AT_ONCE) {
+        let mut tx = store.read().await?;
+        let mut records = Vec::with_capacity(some.len());
+        for id in some {
+            match tx.host_record(id).await {
+                Err(StoreError::Missing { .. }) => {}
+                record => records.push(record?),
             }
-            let arms = then.explain(&snapshot).arms;
-            let why = arms.last().map(|arm| format!("{}: {}", arm.at, arm.arm)).unwrap_or_default();
-            let (host, state) = (record.host.name.clone(), life.state.to_string());
-            shadow.changes.push(Changed { host, state, before, after, why });
+        }
+        drop(tx);
+        for record in records.iter().filter(|record| !record.life.state.as_str().is_empty()) {
+            shadow.compare(record, switches, now, then);
+            if shadow.too_long.is_some() {
+                return Ok(shadow);
+            }
         }
     }
     shadow.changes.sort_by(|one, other| one.host.cmp(&other.host));
     shadow.stranded.sort();
     Ok(shadow)
+}
+
+impl Shadow {
+    fn compare(&mut self, record: &HostRecord, switches: &rules::Site, now: &RuleSet, then: &RuleSet) {
+        let life = &record.life;
+        self.hosts += 1;
+        let own = life.dpus.values().map(|own| &own.state);
+        if let Some(lost) = std::iter::once(&life.state).chain(own).find(|state| !then.has_state(state)) {
+            self.stranded.push((record.host.name.clone(), lost.to_string()));
+            return;
+        }
+        let snapshot = facts::snapshot(record, switches, Moment::now());
+        let decided = |rules: &RuleSet| ask(rules, |rules| rules.decision(&snapshot));
+        let (before, after) = (decided(now), decided(then));
+        if let Decision::Error(fault) = &after
+            && fault.kind == FaultKind::Steps
+        {
+            self.too_long = Some(format!("host {}: {}", record.host.name, fault.reason));
+            return;
+        }
+        if differ(&before, &after) {
+            let (before, mut after) = (words(&before), words(&after));
+            if before == after {
+                after.push_str(", with other arguments, counters or notes");
+            }
+            let arms = ask(then, |then| then.explain(&snapshot)).arms;
+            let why = arms.last().map(|arm| format!("{}: {}", arm.at, arm.arm)).unwrap_or_default();
+            let (host, state) = (record.host.name.clone(), life.state.to_string());
+            self.changes.push(Changed { host, state, before, after, why });
+        }
+    }
 }
 
 /// Whether what happens to the host differs. When it is looked at again, and the name of the gate that holds it, are no

@@ -12,6 +12,7 @@ mod documented;
 mod examples;
 mod guarded;
 mod instances;
+mod pack_bounds;
 mod places;
 mod renewal;
 mod rule_packs;

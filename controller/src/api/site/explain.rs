@@ -4,7 +4,9 @@ use tonic::Status;
 
 use super::{SiteService, answer::from_store, summary::time};
 use crate::{
-    Moment, facts,
+    Moment,
+    ask::ask,
+    facts,
     store::{ActionStatus, HostRecord},
 };
 
@@ -20,7 +22,7 @@ impl SiteService {
             host: record.host.name.clone(),
             machine_id: record.host.id.to_string(),
             action_error: action_error(&record),
-            ..told(rules.explain(&snapshot), &snapshot, rules.hash())
+            ..told(ask(&rules, |rules| rules.explain(&snapshot)), &snapshot, rules.hash())
         })
     }
 }

@@ -7,7 +7,9 @@ use super::{
     summary::{self, time},
 };
 use crate::{
-    Moment, act, add_hosts, check_hosts, facts,
+    Moment, act, add_hosts,
+    ask::ask,
+    check_hosts, facts,
     store::{Action, ActionStatus, AddressPool, HostRecord},
 };
 
@@ -109,9 +111,10 @@ impl SiteService {
     fn summary(&self, record: &HostRecord) -> site::HostSummary {
         let rules = self.packs.rules().current();
         let snapshot = facts::snapshot(record, &self.switches, Moment::now());
+        let (above_sla, sla) = ask(&rules, |rules| (facts::is_overdue(&snapshot, rules), rules.sla(&snapshot)));
         site::HostSummary {
-            above_sla: facts::is_overdue(&snapshot, &rules),
-            sla_seconds: rules.sla(&snapshot).and_then(|limit| u64::try_from(limit).ok()).unwrap_or_default(),
+            above_sla,
+            sla_seconds: sla.and_then(|limit| u64::try_from(limit).ok()).unwrap_or_default(),
             ..summary::host(record)
         }
     }

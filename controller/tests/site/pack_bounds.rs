@@ -1,0 +1,136 @@
+//! Packs that ask for too much, by mistake or to do harm: refused with the reason, while the site goes on.
+
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use controller::Config;
+use proto::site::{
+    ApplyRulesRequest, ApplyRulesResponse, HostSummary, ListHostsRequest, RollbackRulesRequest, RuleFile,
+    site_client::SiteClient,
+};
+use tonic::transport::{Channel, Endpoint};
+
+use crate::{
+    daemon::{Daemon, config, start},
+    support::site_text,
+};
+
+/// A pack of one file in which hosts stay in `Ready` after these arms.
+fn pack(arms: &str, more: &str) -> String {
+    format!(
+        "initial(\"Ready\");\nstate(\"Ready\").no_sla(){arms}.wait(\"Nothing to do\");\n\
+         state(\"Gone\").terminal().no_sla().wait(\"It is gone\");\n{more}"
+    )
+}
+
+const SMALL: &str = ".go(\"Gone\").when(|h| h.instance.deletion_requested)";
+
+/// Arms of a thousand steps each, none of which takes too many by itself.
+fn slow() -> String {
+    let more = "fn slow(h) { let i = 0; while i < 150 { i += 1; } i < 3 }";
+    pack(&".go(\"Gone\").when(|h| slow(h))\n".repeat(400), more)
+}
+
+/// Functions that call each other so often that no memory holds what comes of it.
+fn tower() -> String {
+    let calls = |n: usize| vec![format!("f{}(h)", n - 1); 20].join(" && ");
+    let functions = (1..8).map(|n| format!("fn f{n}(h) {{ {} }}\n", calls(n))).collect::<String>();
+    pack(".go(\"Gone\").when(|h| f7(h))", &format!("fn f0(h) {{ h.instance.present }}\n{functions}"))
+}
+
+struct Site {
+    daemon: Daemon,
+    client: SiteClient<Channel>,
+}
+
+impl Site {
+    /// A site of some hosts with a pack of one file in force.
+    async fn start(dir: &Path, rules: &str) -> Self {
+        let config = Config { rules: Some(dir.join("pack")), rules_changed_share: 1.0, ..config(dir, "") };
+        fs::write(dir.join("site.yaml"), site_text(8)).unwrap();
+        fs::create_dir(dir.join("pack")).unwrap();
+        fs::write(dir.join("pack/a.rhai"), rules).unwrap();
+        let daemon = start(dir, config).await;
+        let endpoint = Endpoint::from_shared(format!("http://{}", daemon.address)).unwrap();
+        let client = SiteClient::new(endpoint.connect().await.unwrap());
+        Self { daemon, client }
+    }
+
+    async fn apply(&self, rules: &str, test: &str) -> ApplyRulesResponse {
+        let file = |path: &str, text: &str| RuleFile { path: path.to_owned(), text: text.to_owned() };
+        let files = vec![file("a.rhai", rules), file("tests/t.yaml", test)];
+        let request = ApplyRulesRequest { files, dry_run: false, force: false };
+        self.client.clone().apply_rules(request).await.unwrap().into_inner()
+    }
+
+    /// The hosts, which have to be told soon whatever else goes on.
+    async fn hosts(&self) -> Vec<HostSummary> {
+        let asked = Instant::now();
+        let hosts = self.client.clone().list_hosts(ListHostsRequest::default()).await.unwrap().into_inner().hosts;
+        assert!(asked.elapsed() < Duration::from_secs(2), "{:?}", asked.elapsed());
+        hosts
+    }
+
+    async fn stop(self) {
+        drop(self.client);
+        let stopping = Instant::now();
+        self.daemon.stop().await;
+        assert!(stopping.elapsed() < Duration::from_secs(5), "{:?}", stopping.elapsed());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pack_that_asks_for_too_much_is_refused_while_the_site_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let site = Site::start(dir.path(), &pack(SMALL, "")).await;
+    let good = "cases: [{ name: a, facts: { state.path: Ready }, expect: { wait: Nothing } }]";
+    let many = "dpus: 100000000\nbase: { state.path: Ready }\ncases: [{ name: a, expect: { wait: Nothing } }]";
+    let (small, tower, slow) = (pack(SMALL, "// other\n"), tower(), slow());
+    let cases = [
+        (&small, many, "1 of the pack's own tests fail", "`dpus` is 100000000: a case has 64 DPUs"),
+        (&tower, good, "the pack has 1 fault", "more than 10000 parts"),
+        (&slow, "cases: []", "the rules of state Ready take more than 100000 steps for host", ""),
+    ];
+    for (rules, test, refusal, fault) in cases {
+        let (answer, hosts) = tokio::join!(site.apply(rules, test), site.hosts());
+        assert!(!answer.applied && answer.refusal.contains(refusal), "{answer:?}");
+        assert!(answer.faults.join("\n").contains(fault), "{:?}", answer.faults);
+        assert_eq!(hosts.len(), 8);
+    }
+    let answer = site.apply(&small, good).await;
+    assert!(answer.applied, "{answer:?}");
+    site.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rules_that_take_too_many_steps_show_it_and_can_be_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    // The first pack of a site is taken as it is.
+    let site = Site::start(dir.path(), &slow()).await;
+    let started = Instant::now();
+    loop {
+        let hosts = site.hosts().await;
+        if hosts.iter().all(|host| host.outcome == "error") {
+            let reason = &hosts[0].reason;
+            assert!(reason.starts_with("the rules of state Ready take more than 100000 steps"), "{reason}");
+            break;
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "{hosts:?}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let slow = site.client.clone().list_rule_packs(proto::site::ListRulePacksRequest {}).await.unwrap();
+    let slow = slow.into_inner().packs.remove(0).hash;
+    let answer = site.apply(&pack(SMALL, ""), "cases: []").await;
+    assert!(answer.applied, "{answer:?}");
+    let back = RollbackRulesRequest { hash: slow, ..Default::default() };
+    let answer = site.client.clone().rollback_rules(back).await.unwrap().into_inner();
+    assert!(answer.refusal.contains("take more than 100000 steps"), "{answer:?}");
+    while site.hosts().await.iter().any(|host| host.outcome != "wait") {
+        assert!(started.elapsed() < Duration::from_secs(90));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    site.stop().await;
+}
