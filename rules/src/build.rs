@@ -143,6 +143,8 @@ pub(crate) fn build(input: Input, options: &LoadOptions, faults: &mut Faults) ->
         // Names that a broken file would have declared are missing everywhere: only its own faults are worth reading.
         found.0.retain(|fault| match fault.check {
             "unknown-fact" => true,
+            // A state or gate in the middle of which its file stopped.
+            "no-sla" | "no-reason" => faults.0.iter().all(|known| known.place.file != fault.place.file),
             check => check != "initial" && !check.starts_with("unknown-"),
         });
     }

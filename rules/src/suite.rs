@@ -159,14 +159,15 @@ impl RuleSet {
         // Steps that several states take over are one text: to reach them in one state is enough.
         let of_reached = self.arms.iter().zip(reached).filter(|(_, reached)| **reached);
         let places: BTreeSet<_> = of_reached.map(|(arm, _)| &arm.place).collect();
-        let mut arms: Vec<_> = self.arms.iter().zip(owners).filter(|(arm, _)| !places.contains(&arm.place)).collect();
-        arms.dedup_by_key(|(arm, _)| &arm.place);
+        let mut told = BTreeSet::new();
+        let arms = self.arms.iter().zip(owners).filter(|(arm, _)| !places.contains(&arm.place));
+        let arms = arms.filter(|(arm, _)| told.insert(&arm.place));
         let untested = |(arm, owner): (&Arm, &str)| UntestedArm {
             at: format!("{}:{}", arm.place.file, arm.place.line),
             state: owner.to_owned(),
             arm: arm.describe(self),
         };
-        arms.into_iter().map(untested).collect()
+        arms.map(untested).collect()
     }
 }
 

@@ -228,11 +228,45 @@ fn a_time_in_a_test_that_is_no_number_of_seconds_fails_the_test() {
         ("facts: { state.elapsed: \"599999\" }", "state.elapsed", "'599999'"),
         ("facts: { state.elapsed: 6000.5 }", "state.elapsed", "6000.5"),
         ("facts: { state.elapsed: -7 }", "state.elapsed", "-7"),
-        ("facts: { state.elapsed: 18446744073709551615 }", "state.elapsed", "18446744073709551615"),
         ("dpu0: { elapsed: ten }", "dpu0.elapsed", "ten"),
         ("facts: { bmc.power_request_age: -1 }", "bmc.power_request_age", "-1"),
     ] {
-        let expected = format!("`{name}` is a whole number of seconds, up to 1750000000, not {value}");
+        let expected = format!("`{name}` is a whole number of seconds, not {value}");
         assert_eq!(run(facts), Some(expected), "{facts}");
     }
+}
+
+#[test]
+fn arms_of_steps_that_no_test_reaches_are_listed_once() {
+    let rules = "initial(\"A\");steps(\"s\").wait(\"one\").when(|h| h.requests.reset).wait(\"two\").when(|h| h.requests.retry);\n\
+                 state(\"A\").no_sla().steps(\"s\").go(\"B\");state(\"B\").no_sla().steps(\"s\").go(\"C\");\n\
+                 state(\"C\").terminal().no_sla().wait(\"end\");";
+    let rules = load_files([("a.rhai".to_owned(), rules.to_owned())], &LoadOptions::default()).unwrap();
+    let untested = rules.run_tests([]).untested;
+    let arms: Vec<_> = untested.iter().map(|arm| format!("{} {}", arm.at, arm.arm)).collect();
+    assert_eq!(arms, ["a.rhai:1 wait", "a.rhai:1 wait", "a.rhai:2 go B", "a.rhai:2 go C", "a.rhai:3 wait"]);
+}
+
+#[test]
+fn a_guard_that_fails_is_named_by_its_own_place_and_facts_by_their_areas() {
+    let rules = "initial(\"A\");\nstate(\"A\").no_sla().go(\"B\").when(|h| { let x = 1; h.bmc.reachable && x / 0 == 1 }).wait(\"x\");\n\
+                 state(\"B\").terminal().no_sla().wait(\"end\");";
+    let rules = load_files([("a.rhai".to_owned(), rules.to_owned())], &LoadOptions::default()).unwrap();
+    let mut host = rules::Snapshot::default();
+    host.state.path = "A".into();
+    host.bmc.reachable = true;
+    let rules::Decision::Error(fault) = rules.decision(&host) else { unreachable!() };
+    assert!(fault.reason.starts_with("the guard at a.rhai:2:29 failed"), "{}", fault.reason);
+    assert_eq!(rules.reads(&"A".into()), ["bmc.reachable"]);
+}
+
+#[test]
+fn a_verb_with_a_wrong_argument_is_the_only_fault_of_its_state() {
+    assert_eq!(
+        faults("state(\"A\").sla(\"30\").go(\"B\");")
+            .iter()
+            .map(|fault| fault.contains("`sla` does not take"))
+            .collect::<Vec<_>>(),
+        [true]
+    );
 }

@@ -46,8 +46,8 @@ impl Builder<'_> {
         for part in &named.parts {
             lowerer.check_names(part, function, false, &named.locals);
         }
-        for (name, position) in &named.properties {
-            self.property(name, *position, function, &mut Reads::default());
+        for property in &named.properties {
+            self.property(property, None, function, &mut Reads::default());
         }
     }
 }

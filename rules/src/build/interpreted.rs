@@ -14,13 +14,38 @@ use crate::{
     snapshot::AREAS,
 };
 
+/// A property that is read, and the word before it: `bmc` in `h.bmc.power`, `h` in `h.bmc`.
+pub(super) struct Property {
+    name: String,
+    position: Position,
+    of: Of,
+}
+
+enum Of {
+    Property(String),
+    Variable(String),
+    Unknown,
+}
+
+impl Of {
+    /// What stands before the property at the end of a path.
+    fn before(path: &[ASTNode<'_>]) -> Self {
+        let [.., ASTNode::Expr(Expr::Dot(sides, ..)), _] = path else { return Self::Unknown };
+        match &sides.lhs {
+            Expr::Property(names, _) => Self::Property(names.2.to_string()),
+            Expr::Variable(variable, ..) => Self::Variable(variable.1.to_string()),
+            _ => Self::Unknown,
+        }
+    }
+}
+
 /// What a body of code names.
 #[derive(Default)]
 pub(super) struct Named {
     pub(super) locals: Vec<String>,
     /// Chains and calls: `h.instance.present`, `timeout("x")`.
     pub(super) parts: Vec<Expr>,
-    pub(super) properties: Vec<(String, Position)>,
+    pub(super) properties: Vec<Property>,
     /// Functions called, with the number of their arguments.
     pub(super) calls: Vec<(String, usize)>,
     closures: Vec<String>,
@@ -34,6 +59,10 @@ impl Named {
             statement.walk(&mut Vec::new(), &mut |path: &[ASTNode<'_>]| {
                 match path.last() {
                     Some(ASTNode::Stmt(statement)) => named.statement(statement),
+                    Some(ASTNode::Expr(Expr::Property(names, position))) => {
+                        let (name, of) = (names.2.to_string(), Of::before(path));
+                        named.properties.push(Property { name, position: *position, of });
+                    }
                     Some(ASTNode::Expr(expr)) => named.expr(expr),
                     _ => {}
                 }
@@ -73,7 +102,6 @@ impl Named {
                     self.records.push((kind, name.as_str().into()));
                 }
             }
-            Expr::Property(names, position) => self.properties.push((names.2.to_string(), *position)),
             Expr::DynamicConstant(value, _) => {
                 let closure = value.clone().try_cast::<FnPtr>();
                 self.closures.extend(closure.map(|closure| closure.fn_name().to_owned()));
@@ -97,8 +125,19 @@ impl Builder<'_> {
             for part in &named.parts {
                 lowerer.check_names(part, &function, own, &named.locals);
             }
-            for (name, position) in &named.properties {
-                self.property(name, *position, &function, &mut reads);
+            let parameters = if own && function.params.len() <= 2 { &*function.params } else { &[] };
+            for property in &named.properties {
+                let area = match &property.of {
+                    Of::Property(area) if AREAS.iter().flat_map(|facts| facts.iter()).any(|fact| fact.area == area) => {
+                        Some(area.as_str())
+                    }
+                    Of::Variable(name) if named.locals.contains(name) => None,
+                    // The host itself has no facts, only areas of them.
+                    Of::Variable(name) if parameters.first() == Some(name) => Some(""),
+                    Of::Variable(name) if parameters.get(1) == Some(name) => Some("dpu"),
+                    _ => None,
+                };
+                self.property(property, area, &function, &mut reads);
             }
             reads.named.extend(named.records.into_iter().map(|(kind, name)| (kind, name, None)));
             for (name, arguments) in named.calls {
@@ -119,11 +158,12 @@ impl Builder<'_> {
         reads
     }
 
-    /// A property that may be read of whatever has one of this name.
-    pub(super) fn property(&mut self, name: &str, position: Position, function: &Function, reads: &mut Reads) {
+    /// A property of an area, or if that is not known of whatever has one of this name.
+    pub(super) fn property(&mut self, read: &Property, area: Option<&str>, function: &Function, reads: &mut Reads) {
+        let name = read.name.as_str();
         let mut known = ["dpus", "known", "missing", "alerts"].contains(&name);
         for fact in AREAS.iter().flat_map(|facts| facts.iter()) {
-            if fact.name == name {
+            if fact.name == name && area.is_none_or(|area| fact.area == area) {
                 reads.fact(fact);
             }
             known |= fact.name == name || fact.area == name;
@@ -133,7 +173,7 @@ impl Builder<'_> {
             known = true;
         }
         if !known {
-            let place = crate::declare::place(&function.file, position);
+            let place = crate::declare::place(&function.file, read.position);
             let facts = AREAS.iter().flat_map(|facts| facts.iter()).flat_map(|fact| [fact.name, fact.area]);
             let known = facts.chain(self.names.reports.keys().map(|report| &**report));
             self.faults.unknown("unknown-fact", &place, "fact", name, known);

@@ -7,7 +7,7 @@ use crate::{
     decision::{Decision, Delete, DpuStep, FailureChange, Fault, FaultKind, Go, Wait},
     guard::{Env, Shared, predicate::GuardError},
     limits,
-    ruleset::{Arm, Gate, Kept, RuleSet, State, Verb},
+    ruleset::{Arm, Kept, RuleSet, State, Verb},
     snapshot::Snapshot,
     state_path::StatePath,
 };
@@ -161,30 +161,16 @@ impl RuleSet {
         }
         let shared = Shared::new();
         let env = &env.sharing(&shared);
+        let mut conditions = arm.conditions.iter().map(|(guard, _)| guard);
+        let failing = gate.map(|gate| &gate.guard).or_else(|| conditions.find(|guard| guard.holds(env).is_err()));
+        let at = failing.map_or(at, |guard| &guard.place);
+        let words = failing.map_or_else(|| error.to_string(), |guard| guard.error(env, *error));
         Decision::Error(Fault {
-            reason: Arc::from(format!(
-                "the guard at {at} failed on host {}: {}",
-                env.host.id,
-                self.words(*error, arm, gate, env)
-            )),
+            reason: Arc::from(format!("the guard at {at} failed on host {}: {words}", env.host.id)),
             gate: gate.map(|gate| gate.name.clone()),
             kind: FaultKind::Guard,
             recheck_after: self.recheck_after(state, env),
         })
-    }
-}
-
-impl RuleSet {
-    /// Why a guard of an arm, or of its gate, has no answer.
-    fn words(&self, error: GuardError, arm: &Arm, gate: Option<&Gate>, env: &Env<'_>) -> String {
-        match gate {
-            Some(gate) => gate.guard.error(env, error),
-            None => {
-                let conditions = arm.conditions.iter().map(|(guard, _)| guard);
-                let mut failing = conditions.filter(|guard| guard.holds(env).is_err());
-                failing.next().map_or_else(|| error.to_string(), |guard| guard.error(env, error))
-            }
-        }
     }
 }
 

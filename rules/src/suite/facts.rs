@@ -113,10 +113,10 @@ fn set(area: &mut Mapping, kind: &str, name: &str, value: &Yaml, snapshot: &Snap
 
 /// The moment so many seconds ago.
 fn ago(name: &str, value: &Yaml) -> Result<u64, String> {
-    let moment = value.as_u64().and_then(|seconds| NOW.checked_sub(seconds.checked_mul(1_000_000)?));
+    let moment = value.as_u64().map(|seconds| NOW.saturating_sub(seconds.saturating_mul(1_000_000)));
     moment.ok_or_else(|| {
         let text = serde_yaml::to_string(value).unwrap_or_default();
-        format!("`{name}` is a whole number of seconds, up to {}, not {}", NOW / 1_000_000, text.trim())
+        format!("`{name}` is a whole number of seconds, not {}", text.trim())
     })
 }
 
