@@ -308,7 +308,7 @@ fn a_look_at_a_dpus_health_is_a_look_at_that_dpu_whatever_stands_beside_it() {
     // A DPU that is not reachable would be in alert.
     host.dpus = vec![Dpu { reachable: true, ..Dpu::default() }];
     for interpret in [false, true] {
-        assert_eq!(answer(&pack(&[guard.clone()], interpret).unwrap(), &host), "no", "{interpret}");
+        assert_eq!(answer(&pack(std::slice::from_ref(&guard), interpret).unwrap(), &host), "no", "{interpret}");
     }
 }
 
