@@ -312,6 +312,24 @@ fn a_look_at_a_dpus_health_is_a_look_at_that_dpu_whatever_stands_beside_it() {
     }
 }
 
+#[test]
+fn the_report_of_an_inner_dpu_is_not_asked_of_the_outer_one() {
+    let guards = ["h.dpus.any(|d0| h.dpus.all(|d1| d0.reachable == d1.dpu_health.has_probe(\"Link\")))".to_owned()];
+    let packs = [pack(&guards, false).unwrap(), pack(&guards, true).unwrap()];
+    let dpu = |n: u32, alert: bool| Dpu {
+        id: format!("dpu{n}"),
+        config_error: if alert { "x".into() } else { String::new() },
+        ..Dpu::default()
+    };
+    for (alerts, expected) in [([true, false], "no"), ([false, true], "no"), ([false, false], "yes")] {
+        let mut host = Snapshot { dpus: vec![dpu(0, alerts[0]), dpu(1, alerts[1])], ..Snapshot::default() };
+        host.state.path = "S0".into();
+        for rules in &packs {
+            assert_eq!(answer(rules, &host), expected, "{alerts:?}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
