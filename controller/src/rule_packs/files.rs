@@ -1,7 +1,4 @@
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::{fs, io, path::Path};
 
 use rules::{LoadOptions, RuleSet, read_pack_file};
 
@@ -19,45 +16,40 @@ pub struct PackReadError {
 /// Files that a pack may have.
 const MOST_FILES: usize = 256;
 
-/// Rules and tests of a pack: the `.rhai` and `.yaml` files of a directory and of its directories, by relative path.
+/// Rules and tests of a pack: the `.rhai` files of a directory and the `.yaml` files of its `tests`, by relative path.
 ///
 /// # Errors
 /// If the directory or a file cannot be read, or a file is too large, no regular one, or not text.
 pub fn read_pack_dir(dir: &Path) -> Result<Vec<PackFile>, PackReadError> {
     let mut files = Vec::new();
-    collect(dir, dir, 0, &mut files)?;
+    collect(dir, "", "rhai", &mut files)?;
     if files.is_empty() {
         return Err(fault(dir, "there is no .rhai file"));
+    }
+    let tests = dir.join(TESTS.trim_end_matches('/'));
+    if tests.is_dir() {
+        collect(&tests, TESTS, "yaml", &mut files)?;
     }
     files.sort_by(|one: &PackFile, other: &PackFile| one.path.cmp(&other.path));
     Ok(files)
 }
 
-fn collect(root: &Path, dir: &Path, depth: usize, files: &mut Vec<PackFile>) -> Result<(), PackReadError> {
-    if depth > 4 {
-        return Err(fault(dir, "directories are nested too deeply"));
-    }
+/// Where a pack has its tests.
+const TESTS: &str = "tests/";
+
+fn collect(dir: &Path, prefix: &str, kind: &str, files: &mut Vec<PackFile>) -> Result<(), PackReadError> {
     let read = |error: io::Error| fault(dir, &error.to_string());
-    let mut entries: Vec<PathBuf> = fs::read_dir(dir)
-        .map_err(read)?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<_, _>>()
-        .map_err(read)?;
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            collect(root, &path, depth + 1, files)?;
-            continue;
-        }
-        if !path.extension().is_some_and(|kind| kind == "rhai" || kind == "yaml") {
+    for entry in fs::read_dir(dir).map_err(read)? {
+        let path = entry.map_err(read)?.path();
+        if path.is_dir() || path.extension().is_none_or(|extension| extension != kind) {
             continue;
         }
         if files.len() >= MOST_FILES {
-            return Err(fault(root, &format!("there are more than {MOST_FILES} files")));
+            return Err(fault(dir, &format!("there are more than {MOST_FILES} files")));
         }
-        let text = read_pack_file(&path).map_err(|error| fault(root, &error.to_string()))?;
-        let relative = path.strip_prefix(root).unwrap_or(&path);
-        files.push(PackFile { path: relative.to_string_lossy().replace('\\', "/"), text });
+        let text = read_pack_file(&path).map_err(|error| fault(&path, &error.to_string()))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        files.push(PackFile { path: format!("{prefix}{name}"), text });
     }
     Ok(())
 }
@@ -76,7 +68,9 @@ pub(super) fn compile(files: &[PackFile], options: &LoadOptions) -> Result<RuleS
 /// The pack's own tests that fail, and how. They speak of the pack's own times and limits, not of the site's.
 pub(super) fn failing_tests(files: &[PackFile]) -> Result<Vec<String>, Vec<String>> {
     let rules = compile(files, &LoadOptions::default())?;
-    let tests = files.iter().filter(|file| file.path.ends_with(".yaml"));
+    let is_test =
+        |path: &str| path.strip_prefix(TESTS).is_some_and(|name| !name.contains('/') && name.ends_with(".yaml"));
+    let tests = files.iter().filter(|file| is_test(&file.path));
     let result = rules.run_tests(tests.map(|file| (file.path.as_str(), file.text.as_str())));
     let failed = result.cases.into_iter().filter_map(|case| Some((case.file, case.name, case.failure?)));
     Ok(failed.map(|(file, name, failure)| format!("{file}: {name}: {failure}")).collect())

@@ -239,6 +239,11 @@ impl RulePacks {
             return Ok(self.refused(Verdict { refusal: Some(objection), ..verdict }));
         }
         if rules.hash() == self.rules.current().hash() {
+            // Its tests can be others.
+            let mut tx = self.store.write().await?;
+            let (hash, files) = (rules.hash().to_owned(), proposal.files);
+            tx.put_pack(&StoredPack { hash, files, stored_at: Moment::now() }).await?;
+            tx.commit().await?;
             self.rules.took();
             return Ok(Verdict { applied: true, ..verdict });
         }

@@ -37,13 +37,14 @@ pub struct PackUse {
 }
 
 impl Tx {
-    /// Keeps a pack; one that is known by its hash stays as it is.
+    /// Keeps a pack; of one that is known by its hash, whose rules are the same, the tests can be others.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn put_pack(&mut self, pack: &StoredPack) -> Result<()> {
         sqlx::query(
-            "INSERT INTO rule_packs (hash, files, stored_at) VALUES ($1, $2, $3) ON CONFLICT (hash) DO NOTHING",
+            "INSERT INTO rule_packs (hash, files, stored_at) VALUES ($1, $2, $3)
+             ON CONFLICT (hash) DO UPDATE SET files = excluded.files",
         )
         .bind(&pack.hash)
         .bind(to_json("files", &pack.files)?)

@@ -16,6 +16,7 @@ use crate::{
 on_each_database! {
     rules_that_cannot_be_used_any_more_are_not_replaced_unasked,
     rules_are_put_in_force_to_the_end_even_if_whoever_asked_hangs_up,
+    a_pack_of_which_only_tests_changed_is_kept_with_the_new_ones,
 }
 
 const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/managed_host");
@@ -116,4 +117,30 @@ async fn rules_are_put_in_force_to_the_end_even_if_whoever_asked_hangs_up(databa
     assert_eq!(packs.rules().offers().taken, 1);
     assert_ne!(in_force(&site.store).await, before);
     assert_eq!(packs.rules().current().hash(), in_force(&site.store).await);
+}
+
+async fn a_pack_of_which_only_tests_changed_is_kept_with_the_new_ones(database: &Database) {
+    let site = TestSite::start(&database.url).await;
+    let dir = tempfile::tempdir().unwrap();
+    let pack = dir.path().join("pack");
+    another_pack(&pack);
+    fs::write(pack.join("notes.yaml"), "just: notes").unwrap();
+    let settings = RuleSettings {
+        switches: rules::Site::default(),
+        options: rules::LoadOptions::default(),
+        dir: Some(pack.clone()),
+        changed_share: 1.0,
+        replace: false,
+    };
+    let packs = RulePacks::open(site.store.clone(), DirtyHosts::default(), settings).await.unwrap();
+    let hash = packs.rules().current().hash().to_owned();
+    let test = "cases: [{ name: rest, facts: { state.path: Ready }, expect: { wait: Nobody wants it } }]";
+    fs::create_dir(pack.join("tests")).unwrap();
+    fs::write(pack.join("tests/rest.yaml"), test).unwrap();
+    let verdict = packs.reload().await.unwrap();
+    assert_eq!((verdict.applied, verdict.refusal, verdict.hash), (true, None, hash.clone()));
+    let kept = packs.files_of(&hash).await.unwrap();
+    let tests: Vec<_> =
+        kept.iter().filter(|file| file.path.ends_with(".yaml")).map(|file| file.path.as_str()).collect();
+    assert_eq!(tests, ["tests/rest.yaml"]);
 }

@@ -130,7 +130,10 @@ fn told(answer: &ApplyRulesResponse) -> String {
     }
     let (changes, hosts) = (answer.changes.len(), answer.hosts_evaluated);
     let verb = if answer.applied { "are" } else { "would be" };
-    let sum = format!("{changes} of {hosts} hosts {verb} decided otherwise");
+    let sum = match answer.hash.is_empty() {
+        true => "no host was tried".to_owned(),
+        false => format!("{changes} of {hosts} hosts {verb} decided otherwise"),
+    };
     parts.push(match (answer.applied, answer.refusal.as_str()) {
         (true, _) => format!("{sum}\nin force: {}", answer.hash),
         (false, "") if answer.objection.is_empty() => sum,
