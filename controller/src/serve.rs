@@ -18,7 +18,7 @@ use crate::{
     metrics::{self, Calls},
     network::{AdoptError, SiteNetwork, adopt_settings},
     rule_packs::reload_on_hangup,
-    store::{Store, StoreError},
+    store::{SoleController, Store, StoreError},
 };
 
 /// Longest message that is taken; a report of a DPU with many ports and alerts stays far below.
@@ -42,8 +42,8 @@ pub enum ServeError {
     /// The database cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Another controller may have started.
-    #[error("this controller has stopped, because another may work on the database now: start it again ({0})")]
+    /// Another controller has started.
+    #[error("this controller has stopped, because another works on the database now ({0})")]
     LockLost(StoreError),
     /// The configuration's roles make no sense.
     #[error(transparent)]
@@ -98,7 +98,7 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
         warn!("there is no site file with `network`: DPUs cannot be configured");
     }
     let store = Store::open(&config.database).await?;
-    let mut sole = store.sole_controller().await?;
+    let sole = store.sole_controller().await?;
     if store.is_new() {
         let database = store.shown();
         warn!(database, "a NEW, EMPTY database was made; if the site has one already, stop and mend `database`");
@@ -147,15 +147,6 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
         let _ = stopping.send(true);
     });
     tokio::spawn(reload_on_hangup(Arc::clone(&packs)));
-    let (respite, stop_first) = (sole.respite(), until(stopped.clone()));
-    let reconciling = reconciler.run(until(stopped.clone()));
-    let reconciling = tokio::spawn(async move {
-        tokio::select! {
-            () = tokio::time::sleep(respite) => reconciling.await,
-            () = stop_first => {}
-        }
-    });
-    let at_work = reconciling.abort_handle();
     let calls = Calls::default();
     if let Some(listener) = metrics_listener {
         info!(address = %local(&listener, config.listen)?, "metrics are served");
@@ -194,33 +185,64 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
         .add_service(forge)
         .add_service(operator)
         .serve_with_incoming_shutdown(TcpIncoming::from(listener).with_nodelay(Some(true)), until(stopped.clone()));
-    let drained = async {
-        until(stopped).await;
+    let drained = async || {
+        until(stopped.clone()).await;
         tokio::time::sleep(config.timing.drain()).await;
     };
-    let working = async {
+    let serving = async {
         tokio::select! {
-            served = serving => served.map_err(|error| ServeError::Server(error.to_string()))?,
-            () = drained => warn!("requests were cut off after {} s", config.timing.drain_secs),
+            served = serving => served.map_err(|error| ServeError::Server(error.to_string())),
+            () = drained() => {
+                warn!("requests were cut off after {} s", config.timing.drain_secs);
+                Ok(())
+            }
         }
-        if tokio::time::timeout(config.timing.drain(), reconciling).await.is_err() {
-            warn!("host work was cut off after {} s: the journal says what was under way", config.timing.drain_secs);
-        }
-        Ok::<_, ServeError>(())
     };
-    tokio::select! {
-        ended = working => ended?,
-        fault = sole.lost() => {
-            // At once and in the middle of whatever it is: the other one reads in the journal what was under way.
-            at_work.abort();
-            error!(%fault, "the lock on the database is lost: another controller may start, so this one stops");
-            return Err(ServeError::LockLost(fault));
+    let reconciling = async {
+        tokio::select! {
+            sole = reconcile(reconciler, sole, &store, &stopped) => sole.map(Some),
+            () = drained() => {
+                warn!("host work was cut off after {} s: the journal says what was under way", config.timing.drain_secs);
+                Ok(None)
+            }
         }
-    }
+    };
+    let (sole, ()) = tokio::try_join!(reconciling, serving)?;
     drop(sole);
     store.close().await;
     info!("stopped");
     Ok(())
+}
+
+/// Works on hosts until it is to stop, as long as no other controller may; gives back that it is the only one.
+async fn reconcile(
+    reconciler: Reconciler,
+    mut sole: SoleController,
+    store: &Store,
+    stopped: &watch::Receiver<bool>,
+) -> Result<SoleController, ServeError> {
+    loop {
+        let respite = sole.respite();
+        let working = async {
+            tokio::select! {
+                () = tokio::time::sleep(respite) => reconciler.clone().run(until(stopped.clone())).await,
+                () = until(stopped.clone()) => {}
+            }
+        };
+        // At once and in the middle of whatever it is: who comes after reads in the journal what was under way.
+        let fault = tokio::select! {
+            () = working => return Ok(sole),
+            fault = sole.lost() => fault,
+        };
+        error!(%fault, "the lock on the database is lost: hosts are left alone until it is held again");
+        tokio::select! {
+            () = until(stopped.clone()) => return Ok(sole),
+            held = sole.held_again(store) => match held {
+                true => info!("the lock on the database is held again"),
+                false => return Err(ServeError::LockLost(fault)),
+            },
+        }
+    }
 }
 
 /// Brings the site file's hosts into the database, and gives DPUs the addresses that they lack.

@@ -77,7 +77,8 @@ impl Default for ReconcileSettings {
     }
 }
 
-/// Moves hosts as the rules decide.
+/// Moves hosts as the rules decide. Clones are the same one: only one of them may run at a time.
+#[derive(Clone)]
 pub struct Reconciler {
     worker: Arc<Worker>,
     dirty: DirtyHosts,

@@ -94,6 +94,23 @@ impl SoleController {
         }
     }
 
+    /// Takes the lost lock again, as soon as the database answers; false if another controller has it by then.
+    pub async fn held_again(&mut self, store: &Store) -> bool {
+        loop {
+            match store.try_hold().await {
+                Ok(Some(held)) => {
+                    self.held = held;
+                    return true;
+                }
+                Ok(None) => return false,
+                Err(fault) => {
+                    tracing::debug!(%fault, "the database is still away");
+                    tokio::time::sleep(WATCH).await;
+                }
+            }
+        }
+    }
+
     /// How long a controller that had the lock before, and lost it, may still be at work. Nothing is to be done at a BMC
     /// before that.
     #[must_use]
