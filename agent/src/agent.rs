@@ -271,16 +271,13 @@ impl Agent {
             findings.alert("HealthProbes", None, Severity::Critical, "Nothing was checked: no probe is configured");
         }
         if let Some(validity) = self.controller.certificate() {
-            let left = validity.left(SystemTime::now());
-            if left > validity.notice() {
-                findings.success("ClientCertificate", None);
-            } else {
-                let hours = left.unsigned_abs() / 3600;
-                let when = if left > 0 { format!("ends in {hours}") } else { format!("ended {hours}") };
-                let ago = if left > 0 { "" } else { " ago" };
-                let failure = self.renewal.failure().map(|why| format!("; it cannot be renewed: {why}"));
-                let message = format!("This DPU's certificate {when} hours{ago}{}", failure.unwrap_or_default());
-                findings.alert("ClientCertificate", None, Severity::Notice, message);
+            match validity.warning(SystemTime::now()) {
+                None => findings.success("ClientCertificate", None),
+                Some(when) => {
+                    let failure = self.renewal.failure().map(|why| format!("; it cannot be renewed: {why}"));
+                    let message = format!("This DPU's certificate {when}{}", failure.unwrap_or_default());
+                    findings.alert("ClientCertificate", None, Severity::Notice, message);
+                }
             }
         }
         if self.settings.probes(ProbeFamily::PostConfigCheck) && self.wait_left().is_some() {

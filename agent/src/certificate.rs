@@ -40,8 +40,19 @@ impl Validity {
         self.end.saturating_sub(since_epoch(now))
     }
 
+    /// When it ends or ended, once people are to hear of that.
+    pub(crate) fn warning(&self, now: SystemTime) -> Option<String> {
+        let left = self.left(now);
+        let hours = left.unsigned_abs() / 3600;
+        match left {
+            ..=0 => Some(format!("ended {hours} hours ago")),
+            _ if left > self.notice() => None,
+            _ => Some(format!("ends in {hours} hours")),
+        }
+    }
+
     /// People hear of the end this long before it, in seconds: a week, or a quarter of a short life.
-    pub(crate) fn notice(&self) -> i64 {
+    fn notice(&self) -> i64 {
         (7 * DAY).min(self.end.saturating_sub(self.begin) / 4)
     }
 }

@@ -68,8 +68,7 @@ impl Controller {
             Ok(client) => client,
             Err(fault) => return Answer::Failed(Failure { reason: fault.to_string(), reachable: false }),
         };
-        let limit = self.settings.rpc.connect_timeout + self.settings.rpc.call_timeout;
-        match bounded(limit, client.get_managed_host_network_config(request)).await {
+        match bounded(self.settings.call_limit(), client.get_managed_host_network_config(request)).await {
             Ok(response) => Answer::Config(Box::new(response)),
             Err(status) if status.code() == Code::NotFound => Answer::NotFound,
             Err(status) => {
@@ -83,8 +82,7 @@ impl Controller {
     /// Tells what runs and how healthy it is.
     pub(crate) async fn record(&mut self, status: DpuNetworkStatus) -> Result<(), String> {
         let mut client = self.client().map_err(|fault| fault.to_string())?;
-        let limit = self.settings.rpc.connect_timeout + self.settings.rpc.call_timeout;
-        bounded(limit, client.record_dpu_network_status(status)).await.map_err(|status| {
+        bounded(self.settings.call_limit(), client.record_dpu_network_status(status)).await.map_err(|status| {
             self.after(&status);
             plain(&status)
         })
@@ -101,7 +99,6 @@ impl Controller {
     /// former certificate and gets another for the same key.
     pub(crate) async fn renew(&mut self) -> Result<Validity, String> {
         let validity = self.certificate().ok_or("there is none that can be read")?;
-        let limit = self.settings.rpc.connect_timeout + self.settings.rpc.call_timeout;
         let mut request = Request::new(MachineCertificateRenewRequest::default());
         let mut client = if validity.left(SystemTime::now()) > 0 {
             self.client().map_err(|fault| fault.to_string())?
@@ -111,10 +108,11 @@ impl Controller {
             request.metadata_mut().insert_bin(proto::FORMER_CERTIFICATE, MetadataValue::from_bytes(&former));
             self.settings.client(None).map_err(|fault| fault.to_string())?
         };
-        let answer = bounded(limit, client.renew_machine_certificate(request)).await.map_err(|status| {
-            self.after(&status);
-            plain(&status)
-        })?;
+        let answer =
+            bounded(self.settings.call_limit(), client.renew_machine_certificate(request)).await.map_err(|status| {
+                self.after(&status);
+                plain(&status)
+            })?;
         let new = answer.machine_certificate.ok_or("the answer holds no certificate")?;
         self.install(&new, &validity)
     }
@@ -142,8 +140,7 @@ impl Controller {
     /// Whether the controller answers at all.
     pub(crate) async fn answers(&mut self) -> Result<(), String> {
         let mut client = self.client().map_err(|fault| fault.to_string())?;
-        let limit = self.settings.rpc.connect_timeout + self.settings.rpc.call_timeout;
-        match bounded(limit, client.version(VersionRequest::default())).await {
+        match bounded(self.settings.call_limit(), client.version(VersionRequest::default())).await {
             Err(status) if transport_may_be_at_fault(&status) => {
                 self.after(&status);
                 Err(plain(&status))
@@ -190,6 +187,11 @@ fn transport_may_be_at_fault(status: &Status) -> bool {
 }
 
 impl ConnectionSettings {
+    /// For a call on a connection that has yet to be made.
+    fn call_limit(&self) -> Duration {
+        self.rpc.connect_timeout + self.rpc.call_timeout
+    }
+
     fn connect(&self) -> Result<Connection, ConnectFault> {
         let files = [&self.tls.ca, &self.tls.cert, &self.tls.key];
         let certificates = files.iter().filter_map(|file| file.as_ref()).map(|path| (path.clone(), modified(path)));

@@ -36,10 +36,10 @@ impl Moment {
         Self(self.0.saturating_sub(u64::try_from(span.as_micros()).unwrap_or(u64::MAX)))
     }
 
-    /// Whether `end`, a time since the epoch, is over.
+    /// Time since the epoch.
     #[must_use]
-    pub(crate) fn is_after(self, end: Duration) -> bool {
-        Duration::from_micros(self.0) > end
+    pub(crate) fn since_epoch(self) -> Duration {
+        Duration::from_micros(self.0)
     }
 
     /// Time from `earlier` to this, zero if `earlier` is later.

@@ -8,11 +8,29 @@ use std::{
 
 use crate::limits::FILE_BYTES;
 
-/// The text of one file of a pack.
+/// Name and text of all files directly in a directory whose names end with an extension.
 ///
 /// # Errors
-/// It cannot be read, is no regular file (a pipe would never end), is not text, or is longer than a pack's file may be.
-pub fn read_pack_file(path: &Path) -> Result<String> {
+/// The directory cannot be read, or has more than `most` of them; or one of them cannot be read, is no regular file (a pipe
+/// would never end), is not text, or is longer than a pack's file may be.
+pub fn read_pack_files(directory: &Path, extension: &str, most: usize) -> Result<Vec<(String, String)>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.extension().is_none_or(|found| found != extension) {
+            continue;
+        }
+        if files.len() >= most {
+            return Err(Error::new(ErrorKind::InvalidData, format!("it has more than {most} files")));
+        }
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        files.push((name, read_pack_file(&path)?));
+    }
+    Ok(files)
+}
+
+/// The text of one file.
+fn read_pack_file(path: &Path) -> Result<String> {
     let refused = |why: String| Error::new(ErrorKind::InvalidData, format!("{}: {why}", path.display()));
     // Asked before it is opened: to open a pipe waits for whoever writes to it.
     if !std::fs::metadata(path)?.is_file() {

@@ -30,7 +30,7 @@ pub use decide::Diversion;
 pub use decision::{Action, Argument, Decision, Delete, DpuStep, FailureChange, Fault, FaultKind, Go, OnFailure, Wait};
 pub use diff::{Change, ChangeKind, diff};
 pub use fault::{PackFault, PackFaults, Place};
-pub use file::read_pack_file;
+pub use file::read_pack_files;
 pub use format::format;
 pub use graph::{Graph, GraphAction, GraphArm, GraphRule, GraphState};
 pub use pack::{LoadOptions, load_files, load_pack, load_pack_with};

@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, HashSet},
     fmt::Write as _,
-    fs, io,
     path::Path,
     sync::Arc,
     thread,
@@ -16,7 +15,7 @@ use crate::{
     build,
     declare::{Collector, place},
     fault::{Faults, PackFaults, Place, did_you_mean},
-    file::read_pack_file,
+    file::read_pack_files,
     guard::names::Functions,
     limits,
     ruleset::RuleSet,
@@ -48,7 +47,7 @@ pub fn load_pack(directory: &Path) -> Result<RuleSet, PackFaults> {
 /// # Errors
 /// Everything that is wrong with the pack, or that it could not be read.
 pub fn load_pack_with(directory: &Path, options: &LoadOptions) -> Result<RuleSet, PackFaults> {
-    let files = read(directory).map_err(|error| {
+    let files = read_pack_files(directory, "rhai", limits::FILES).map_err(|error| {
         let place = Place { file: directory.display().to_string().into(), line: 0, column: 0 };
         let mut faults = Faults::default();
         let hint = "a pack is a directory with `*.rhai` files";
@@ -60,23 +59,6 @@ pub fn load_pack_with(directory: &Path, options: &LoadOptions) -> Result<RuleSet
 
 /// Some editors put it at the beginning of a file.
 const BYTE_ORDER_MARK: char = '\u{feff}';
-
-fn read(directory: &Path) -> io::Result<Vec<(String, String)>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(directory)? {
-        let path = entry?.path();
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-        if path.extension().is_none_or(|extension| extension != "rhai") {
-            continue;
-        }
-        if files.len() >= limits::FILES {
-            let what = format!("it has more than {} files", limits::FILES);
-            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
-        }
-        files.push((name, read_pack_file(&path)?));
-    }
-    Ok(files)
-}
 
 /// Loads and checks a pack from the names and texts of its files.
 ///

@@ -28,7 +28,7 @@ pub use expect::{Expectation, ExpectedAction, ExpectedDpu};
 
 use crate::{
     RuleSet, Snapshot,
-    file::read_pack_file,
+    file::read_pack_files,
     limits,
     ruleset::Arm,
     snapshot::HealthReport,
@@ -206,18 +206,10 @@ pub fn test_snapshots<'t>(
 /// The directory is there and cannot be read.
 pub fn read_tests(pack: &Path) -> std::io::Result<BTreeMap<String, String>> {
     let directory = pack.join("tests");
-    let mut files = BTreeMap::new();
     if !directory.is_dir() {
-        return Ok(files);
+        return Ok(BTreeMap::new());
     }
-    for entry in std::fs::read_dir(&directory)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "yaml") {
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            files.insert(name, read_pack_file(&path)?);
-        }
-    }
-    Ok(files)
+    Ok(read_pack_files(&directory, "yaml", usize::MAX)?.into_iter().collect())
 }
 
 impl Snapshot {

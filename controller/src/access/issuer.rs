@@ -172,7 +172,7 @@ impl Issuer {
         let read = Certificate::from_der(former).map_err(|fault| unreadable(&fault))?;
         let certificate = read.tbs_certificate();
         let end = certificate.validity().not_after.to_unix_duration();
-        let now_since = Duration::from_micros(now.micros());
+        let now_since = now.since_epoch();
         if now_since > end + DAY * u32::from(self.late_days) {
             return Err(RenewalRefusal::TooLate(self.late_days));
         }
@@ -199,7 +199,7 @@ impl Issuer {
     fn sign(&self, machine: &MachineId, key: &impl PublicKeyData, now: Moment) -> Result<String, RenewalRefusal> {
         let uri = self.clients.uri(machine).ok_or_else(|| RenewalRefusal::Signing("machines have no URI".into()))?;
         let mut params = CertificateParams::default();
-        // A name of the machine's, so that two of its certificates do not have the same number.
+        // By default it comes of the key, and several certificates may be for one.
         params.serial_number = Some(SerialNumber::from_slice(uuid::Uuid::new_v4().as_bytes()));
         params.distinguished_name = rcgen::DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, machine.as_str());
@@ -208,7 +208,7 @@ impl Issuer {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         params.use_authority_key_identifier_extension = true;
         // None lasts longer than the authority: whoever goes by its end hears in time.
-        let now = Duration::from_micros(now.micros());
+        let now = now.since_epoch();
         let end = (now + self.valid).min(self.end);
         let at = |since: Duration| rcgen::date_time_ymd(1970, 1, 1) + since;
         (params.not_before, params.not_after) = (at(now.saturating_sub(SKEW)), at(end));
@@ -225,7 +225,7 @@ impl Issuer {
             return Err(IssuerFault::NoPattern);
         }
         let now = Moment::now();
-        let left = self.end.saturating_sub(Duration::from_micros(now.micros()));
+        let left = self.end.saturating_sub(now.since_epoch());
         if left.is_zero() {
             return Err(IssuerFault::Over { cert: cert.to_owned() });
         }
@@ -236,9 +236,7 @@ impl Issuer {
         let issued = self.with_new_key(&nobody, now).map_err(|fault| untrusted(fault.to_string()))?;
         let certificate = CertificateDer::from_pem_slice(issued.certificate.as_bytes())
             .map_err(|fault| untrusted(fault.to_string()))?;
-        self.owner(&certificate, Duration::from_micros(now.micros()))
-            .map(drop)
-            .map_err(|fault| untrusted(fault.to_string()))
+        self.owner(&certificate, now.since_epoch()).map(drop).map_err(|fault| untrusted(fault.to_string()))
     }
 }
 

@@ -93,6 +93,11 @@ pub(super) fn gateway_of(prefix: IpNet) -> Option<IpAddr> {
     prefix.hosts().find(|address| is_host_address(prefix, *address))
 }
 
+/// Whether prefixes share addresses.
+pub(crate) fn overlap(one: &IpNet, other: &IpNet) -> bool {
+    one.contains(other) || other.contains(one)
+}
+
 /// Whether a host can have the address: in the prefix, and neither its network nor its broadcast address.
 pub(crate) fn is_host_address(prefix: IpNet, address: IpAddr) -> bool {
     let spare = match prefix {

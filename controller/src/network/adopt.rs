@@ -1,7 +1,10 @@
 use ipnet::IpNet;
 use sha2::{Digest, Sha256};
 
-use super::{SiteNetwork, addresses::is_host_address};
+use super::{
+    SiteNetwork,
+    addresses::{is_host_address, overlap},
+};
 use crate::{
     Moment,
     store::{Address, AddressPool, NumberPool, Store, StoreError, Tx, Virtualization, Vpc},
@@ -128,8 +131,7 @@ fn misfits_with_vpc(site: &SiteNetwork, vpc: &Vpc) -> Vec<String> {
             misfits.push(format!("admin.vlan: {} is that of {} in VPC `{name}`", segment.vlan, segment.prefix));
         }
         for net in segment.nets() {
-            let overlapping = |(_, prefix, _): &(_, IpNet, _)| prefix.contains(&net) || net.contains(prefix);
-            for (_, prefix, what) in prefixes(site).into_iter().filter(overlapping) {
+            for (_, prefix, what) in prefixes(site).into_iter().filter(|(_, prefix, _)| overlap(prefix, &net)) {
                 misfits.push(format!("{what}: {prefix} overlaps with {net} of VPC `{name}`"));
             }
         }

@@ -16,8 +16,8 @@ mod settings;
 mod vpc;
 mod vpc_holders;
 
-pub(crate) use addresses::is_host_address;
 pub use addresses::{AddressError, give_admin_address, give_loopback};
+pub(crate) use addresses::{is_host_address, overlap};
 pub use admission::{InterfaceFault, WantedInterface, wanted_interfaces};
 pub use adopt::{AdoptError, adopt_settings};
 pub use allocate::allocate_interfaces;

@@ -2,6 +2,7 @@ use ipnet::IpNet;
 
 use super::{
     SiteNetwork,
+    addresses::overlap,
     pools::{PoolError, next_number},
     renew::renew_networks,
     vpc_holders::{check_unused, hold_former_peer},
@@ -184,7 +185,6 @@ pub async fn delete_vpc(tx: &mut Tx, vpc: &Vpc) -> Result<(), VpcError> {
 }
 
 fn check_prefixes(site: &SiteNetwork, others: &[Vpc], prefixes: &[IpNet]) -> Result<(), VpcError> {
-    let overlap = |a: &IpNet, b: &IpNet| a.contains(b) || b.contains(a);
     for (place, prefix) in prefixes.iter().enumerate() {
         let refuse = |fault| Err(VpcError::Prefix { prefix: *prefix, fault });
         if prefix.network() != prefix.addr() {

@@ -5,7 +5,7 @@
 use super::VpcError;
 use crate::{
     InstanceId,
-    store::{HostRecord, Instance, StoreError, Tx, UpdateStage, Vpc, VpcPrefix},
+    store::{HostRecord, Instance, StoreError, Tx, UpdateStage, Vpc},
 };
 
 /// Notes that whatever is in `vpc` holds its former `peer`, too.
@@ -14,9 +14,7 @@ pub(super) async fn hold_former_peer(tx: &mut Tx, vpc: &Vpc, peer: &Vpc) -> Resu
         tx.add_vpc_holder(peer.id, &instance.id.to_string()).await?;
     }
     for held in tx.addresses().await? {
-        if held.forgotten_at.is_some()
-            && vpc.prefixes.iter().flat_map(VpcPrefix::nets).any(|net| net.contains(&held.address))
-        {
+        if held.forgotten_at.is_some() && vpc.has(held.address) {
             tx.add_vpc_holder(peer.id, &held.owner).await?;
         }
     }
@@ -36,7 +34,7 @@ pub(super) async fn check_unused(tx: &mut Tx, vpc: &Vpc) -> Result<(), VpcError>
         held(format!("{owner}, which the site forgot, may still use {address}: free it once nothing does"))
     };
     for address in tx.addresses().await? {
-        if vpc.prefixes.iter().flat_map(VpcPrefix::nets).any(|net| net.contains(&address.address)) {
+        if vpc.has(address.address) {
             return forgotten(address.address, &address.owner);
         }
     }
@@ -65,8 +63,7 @@ pub(super) async fn check_unused(tx: &mut Tx, vpc: &Vpc) -> Result<(), VpcError>
 
 /// Whether the instance has, had or is to have an interface in the VPC.
 fn is_in(instance: &Instance, vpc: &Vpc) -> bool {
-    let update = instance.network_update.iter().flat_map(|update| &update.interfaces);
-    instance.interfaces.iter().chain(update).any(|interface| interface.vpc == vpc.id)
+    instance.all_interfaces().any(|interface| interface.vpc == vpc.id)
 }
 
 /// A DPU that may run something else than what it is to run now, for people.

@@ -1,6 +1,6 @@
-use std::{fs, io, path::Path};
+use std::path::Path;
 
-use rules::{LoadOptions, RuleSet, read_pack_file};
+use rules::{LoadOptions, RuleSet, read_pack_files};
 
 use super::draw_faults;
 use crate::{action_names, store::PackFile};
@@ -21,42 +21,26 @@ const MOST_FILES: usize = 256;
 /// # Errors
 /// If the directory or a file cannot be read, or a file is too large, no regular one, or not text.
 pub fn read_pack_dir(dir: &Path) -> Result<Vec<PackFile>, PackReadError> {
-    let mut files = Vec::new();
-    collect(dir, "", "rhai", &mut files)?;
-    if files.is_empty() {
-        return Err(fault(dir, "there is no .rhai file"));
+    let fault = |why: String| PackReadError { path: dir.display().to_string(), why };
+    let read = |dir: &Path, kind| read_pack_files(dir, kind, MOST_FILES).map_err(|error| fault(error.to_string()));
+    let scripts = read(dir, "rhai")?;
+    if scripts.is_empty() {
+        return Err(fault("there is no .rhai file".to_owned()));
     }
     let tests = dir.join(TESTS.trim_end_matches('/'));
-    if tests.is_dir() {
-        collect(&tests, TESTS, "yaml", &mut files)?;
+    let tests = if tests.is_dir() { read(&tests, "yaml")? } else { Vec::new() };
+    let tests = tests.into_iter().map(|(name, text)| (format!("{TESTS}{name}"), text));
+    let files = scripts.into_iter().chain(tests).map(|(path, text)| PackFile { path, text });
+    let mut files: Vec<PackFile> = files.collect();
+    if files.len() > MOST_FILES {
+        return Err(fault(format!("there are more than {MOST_FILES} files")));
     }
-    files.sort_by(|one: &PackFile, other: &PackFile| one.path.cmp(&other.path));
+    files.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(files)
 }
 
 /// Where a pack has its tests.
 const TESTS: &str = "tests/";
-
-fn collect(dir: &Path, prefix: &str, kind: &str, files: &mut Vec<PackFile>) -> Result<(), PackReadError> {
-    let read = |error: io::Error| fault(dir, &error.to_string());
-    for entry in fs::read_dir(dir).map_err(read)? {
-        let path = entry.map_err(read)?.path();
-        if path.is_dir() || path.extension().is_none_or(|extension| extension != kind) {
-            continue;
-        }
-        if files.len() >= MOST_FILES {
-            return Err(fault(dir, &format!("there are more than {MOST_FILES} files")));
-        }
-        let text = read_pack_file(&path).map_err(|error| fault(&path, &error.to_string()))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        files.push(PackFile { path: format!("{prefix}{name}"), text });
-    }
-    Ok(())
-}
-
-fn fault(path: &Path, why: &str) -> PackReadError {
-    PackReadError { path: path.display().to_string(), why: why.to_owned() }
-}
 
 /// A pack after all checks, among them that the controller has its actions. Else its faults, drawn.
 pub(super) fn compile(files: &[PackFile], options: &LoadOptions) -> Result<RuleSet, Vec<String>> {

@@ -4,10 +4,10 @@ use ipnet::IpNet;
 
 use super::{
     section::Section,
-    single::{BootUrl, Domain, ipv4_prefix, overlap, range, within},
+    single::{BootUrl, Domain, ipv4_prefix, range, within},
 };
 use crate::{
-    network::{AdminSegment, Isolation, RoutedVpcs, RoutingProfile, SiteNetwork, is_host_address},
+    network::{AdminSegment, Isolation, RoutedVpcs, RoutingProfile, SiteNetwork, is_host_address, overlap},
     store::Virtualization,
 };
 

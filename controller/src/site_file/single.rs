@@ -83,8 +83,3 @@ impl FromStr for BootUrl {
         Ok(Self(text.to_owned()))
     }
 }
-
-/// Prefixes that share addresses.
-pub(super) fn overlap(one: &IpNet, other: &IpNet) -> bool {
-    one.contains(other) || other.contains(one)
-}

@@ -22,6 +22,8 @@ const OF_A_HOST: [&str; 4] = [
     "DELETE FROM instances WHERE host_id = $1",
 ];
 
+const DOING: &str = "forgetting a machine";
+
 /// Note of the DPU that was forgotten last.
 const FORGOTTEN: &str = "forgotten_dpu";
 
@@ -33,8 +35,8 @@ impl Tx {
     /// [`StoreError::Missing`] if it is not known.
     pub async fn forget_dpu(&mut self, id: &MachineId) -> Result<()> {
         self.hold_of(id.as_str()).await?;
-        self.run_all(&OF_A_MACHINE, id).await?;
-        let gone = self.run_all(&["DELETE FROM dpus WHERE id = $1"], id).await?;
+        self.run_all(DOING, &OF_A_MACHINE, id.as_str()).await?;
+        let gone = self.run_all(DOING, &["DELETE FROM dpus WHERE id = $1"], id.as_str()).await?;
         self.put_site_note(FORGOTTEN, id.as_str()).await?;
         if gone == 0 { Err(StoreError::missing("DPU", id)) } else { Ok(()) }
     }
@@ -52,9 +54,9 @@ impl Tx {
             self.forget_dpu(&dpu.id).await?;
         }
         self.hold_of(id.as_str()).await?;
-        self.run_all(&OF_A_MACHINE, id).await?;
-        self.run_all(&OF_A_HOST, id).await?;
-        let gone = self.run_all(&["DELETE FROM hosts WHERE id = $1"], id).await?;
+        self.run_all(DOING, &OF_A_MACHINE, id.as_str()).await?;
+        self.run_all(DOING, &OF_A_HOST, id.as_str()).await?;
+        let gone = self.run_all(DOING, &["DELETE FROM hosts WHERE id = $1"], id.as_str()).await?;
         if gone == 0 { Err(StoreError::missing("host", id)) } else { Ok(()) }
     }
 
@@ -113,18 +115,14 @@ impl Tx {
             "UPDATE addresses SET forgotten_at = NULL WHERE owner = $1",
             "UPDATE pool_numbers SET forgotten_at = NULL WHERE owner = $1",
         ];
-        self.run_all(&statements, owner).await.map(drop)
+        self.run_all(DOING, &statements, owner.as_str()).await.map(drop)
     }
 
     /// Rows that the last statement changed.
-    async fn run_all(&mut self, statements: &[&'static str], id: &MachineId) -> Result<u64> {
+    pub(super) async fn run_all(&mut self, doing: &'static str, statements: &[&'static str], id: &str) -> Result<u64> {
         let mut changed = 0;
         for &statement in statements {
-            let done = sqlx::query(statement)
-                .bind(id.as_str())
-                .execute(&mut *self.inner)
-                .await
-                .map_err(failed("forgetting a machine"))?;
+            let done = sqlx::query(statement).bind(id).execute(&mut *self.inner).await.map_err(failed(doing))?;
             changed = done.rows_affected();
         }
         Ok(changed)

@@ -121,12 +121,16 @@ impl Instance {
         places
     }
 
+    /// Interfaces that it has, and those of a network update: what it had or is to have.
+    pub(crate) fn all_interfaces(&self) -> impl Iterator<Item = &InstanceInterface> {
+        self.interfaces.iter().chain(self.network_update.iter().flat_map(|update| &update.interfaces))
+    }
+
     /// Places at which the host has no DPU, of those that an interface needs, needed or is to need, and of the primary DPU,
     /// over which the host boots. Nobody acknowledges for them.
     #[must_use]
     pub fn missing_dpus(&self, dpus: &[Dpu]) -> Vec<u32> {
-        let update = self.network_update.iter().flat_map(|update| &update.interfaces);
-        let interfaces = self.interfaces.iter().chain(update).map(|interface| interface.dpu_position);
+        let interfaces = self.all_interfaces().map(|interface| interface.dpu_position);
         let mut places: Vec<u32> = interfaces.chain([0]).collect();
         places.retain(|place| dpus.iter().all(|dpu| dpu.position != *place));
         places.sort_unstable();

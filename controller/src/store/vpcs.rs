@@ -1,4 +1,4 @@
-use std::{fmt, str::FromStr};
+use std::{fmt, net::IpAddr, str::FromStr};
 
 use ipnet::IpNet;
 use serde::Serialize;
@@ -75,6 +75,13 @@ impl FromStr for Virtualization {
             "fnn" => Ok(Self::Fnn),
             _ => Err(format!("unknown virtualization `{}`: expected etv or fnn", text.escape_default())),
         }
+    }
+}
+
+impl Vpc {
+    /// Whether an address is one of its prefixes'.
+    pub(crate) fn has(&self, address: IpAddr) -> bool {
+        self.prefixes.iter().flat_map(VpcPrefix::nets).any(|net| net.contains(&address))
     }
 }
 
@@ -244,16 +251,12 @@ impl Tx {
         }
         self.release_numbers(&vpc.id.to_string()).await?;
         let id = vpc.id.to_string();
-        let mut gone = 0;
-        for statement in [
+        let statements = [
             "DELETE FROM vpc_holders WHERE vpc_id = $1",
             "DELETE FROM vpc_prefixes WHERE vpc_id = $1",
             "DELETE FROM vpcs WHERE id = $1",
-        ] {
-            let done =
-                sqlx::query(statement).bind(&id).execute(&mut *self.inner).await.map_err(failed("removing a VPC"))?;
-            gone = done.rows_affected();
-        }
+        ];
+        let gone = self.run_all("removing a VPC", &statements, &id).await?;
         if gone == 0 { Err(StoreError::missing("VPC", id)) } else { Ok(()) }
     }
 }

@@ -7,8 +7,8 @@ use ipnet::IpNet;
 
 use super::{ConfigError, NetworkConfig, Port, Prefix, SecurityRule, Virtualization, field::fault};
 
-/// Most rules of all access and prefix lists. A thousand prefixes on each of sixteen ports come to less, in two lists; what is rendered of
-/// more does not fit into the memory that the agent's service may have.
+/// Most rules of all access and prefix lists. A thousand prefixes on each of sixteen ports come to less, in two lists; what
+/// is rendered of more does not fit into the memory that the agent's service may have.
 const MOST_RULES: u64 = 35_000;
 
 impl NetworkConfig {
