@@ -51,7 +51,7 @@ fn of_kea(file: &Path, wanted: &ManagedHostNetworkConfigResponse) -> Option<i64>
     };
     let addresses: Vec<_> = ports.iter().filter_map(|port| port.ip.parse().ok()).collect();
     // While Kea tidies up, what it wrote before is in files beside.
-    let texts = ["", ".1", ".2"].into_iter().filter_map(|ending| {
+    let texts = ["", ".1", ".2", ".completed"].into_iter().filter_map(|ending| {
         let mut path = file.to_owned().into_os_string();
         path.push(ending);
         end_of(&PathBuf::from(path))

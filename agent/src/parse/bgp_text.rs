@@ -282,7 +282,12 @@ fn session<'l>(line: &'l str, wrapped: Option<&'l str>, layout: Layout) -> Resul
     let (input, uptime) = word(input).map_err(|_| (input, "the time since the last change"))?;
     let (input, received) = state(input).map_err(|_| (input, "a state or a number of prefixes"))?;
     let (input, sent) = match sent {
-        true => prefixes_sent(input).map_err(|_| (input, "a number of prefixes sent"))?,
+        true => match prefixes_sent(input) {
+            Ok(sent) => sent,
+            // FRR 7.5 says once for both columns that the family was not negotiated.
+            Err(_) if received.is_not_negotiated() => (input, None),
+            Err(_) => return Err((input, "a number of prefixes sent")),
+        },
         false => (input, None),
     };
     let text = input.trim();
@@ -342,6 +347,12 @@ fn named(cell: &str) -> (&str, Option<&str>, bool) {
 enum Received {
     Prefixes(u64),
     State(PeerState),
+}
+
+impl Received {
+    fn is_not_negotiated(&self) -> bool {
+        matches!(self, Self::State(PeerState::NotNegotiated))
+    }
 }
 
 /// A number of prefixes, or a state, which may hold a blank: `Idle (Admin)`.

@@ -14,8 +14,9 @@ const OUTPUT: &str = "nv config revision";
 /// A revision in `nv config revision`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Revision {
-    /// Its number; names such as `applied` or `startup` are no revisions of their own.
-    pub id: u64,
+    /// Its number, or `changeset/<user>/<time>_<letters>` in old releases; names such as `applied` or `startup` are no
+    /// revisions of their own.
+    pub id: String,
     /// `applied_and_saved`, `pending`, `invalid`, `confirm`, …
     pub state: String,
     /// When it was applied, as printed.
@@ -78,6 +79,13 @@ pub enum RevisionState {
     BrokeOff(String),
 }
 
+/// NVUE names an error among the issues of a transition, not only warnings.
+fn has_error(transition: Option<&serde_json::Value>) -> bool {
+    let issues = transition.and_then(|it| it.get("issue")?.as_object());
+    let is_error = |issue: &serde_json::Value| issue.get("severity").and_then(|it| it.as_str()) == Some("error");
+    issues.is_some_and(|issues| issues.values().any(is_error))
+}
+
 /// Reads the answer to `GET /nvue_v1/revision/<id>`.
 #[must_use]
 pub fn revision_state(answer: &serde_json::Value) -> RevisionState {
@@ -89,6 +97,8 @@ pub fn revision_state(answer: &serde_json::Value) -> RevisionState {
     let state = answer.get("state").and_then(serde_json::Value::as_str).unwrap_or_default();
     let reason = || excerpt(&if words.is_empty() { format!("state {state}") } else { words.join(": ") });
     match state {
+        // Whatever the state says, a part of it does not run.
+        state if (is_applied(state) || state == "apply") && has_error(transition) => RevisionState::BrokeOff(reason()),
         state if is_applied(state) => RevisionState::Applied,
         "confirm" => RevisionState::OnTrial,
         "confirm_fail" | "confirm_no" => RevisionState::TakenBack(reason()),
@@ -118,7 +128,7 @@ fn from_table(text: &str) -> Result<Vec<Revision>, ParseFault> {
     let mut revisions = Vec::new();
     for row in &table.rows {
         let cell = |name: &str| table.column(name).and_then(|column| *row.cells.get(column)?);
-        let Some(id) = cell("Rev ID").and_then(number) else { continue };
+        let Some(id) = cell("Rev ID").filter(|id| is_id(id)).map(str::to_owned) else { continue };
         revisions.push(Revision {
             id,
             state: cell("State").unwrap_or_default().to_owned(),
@@ -126,7 +136,7 @@ fn from_table(text: &str) -> Result<Vec<Revision>, ParseFault> {
             message: cell("Message").map(str::to_owned),
         });
     }
-    revisions.sort_by_key(|revision| revision.id);
+    revisions.sort_by_cached_key(|revision| order(&revision.id));
     Ok(revisions)
 }
 
@@ -139,11 +149,21 @@ struct Raw {
 fn from_json(text: &str) -> Result<Vec<Revision>, ParseFault> {
     let raw: BTreeMap<String, Raw> = json(OUTPUT, text, "revisions by number, each with a state")?;
     let revision = |(id, raw): (String, Raw)| {
-        Some(Revision { id: number(&id)?, state: raw.state, applied_at: None, message: None })
+        is_id(&id).then_some(Revision { id, state: raw.state, applied_at: None, message: None })
     };
     let mut revisions: Vec<Revision> = raw.into_iter().filter_map(revision).collect();
-    revisions.sort_by_key(|revision| revision.id);
+    revisions.sort_by_cached_key(|revision| order(&revision.id));
     Ok(revisions)
+}
+
+/// A revision of its own, not another name for one.
+fn is_id(text: &str) -> bool {
+    number(text).is_some() || text.starts_with("changeset/")
+}
+
+/// Numbers by size; old ids by the time that they hold.
+fn order(id: &str) -> (Option<u64>, String) {
+    (number(id), id.rsplit('/').next().unwrap_or_default().to_owned())
 }
 
 fn number(text: &str) -> Option<u64> {

@@ -2,9 +2,9 @@ use std::iter;
 
 use nom::{
     IResult, Parser,
-    bytes::complete::{tag_no_case, take_while, take_while_m_n},
-    character::complete::space0,
-    combinator::{all_consuming, rest},
+    bytes::complete::{tag_no_case, take_while, take_while1},
+    character::complete::{char, space0},
+    combinator::{all_consuming, opt, recognize, rest},
     multi::many1,
     sequence::{pair, preceded},
 };
@@ -13,6 +13,9 @@ use serde::Serialize;
 use super::fault::{ParseFault, excerpt};
 
 const OUTPUT: &str = "nv show";
+
+/// What stands in place of a table without rows.
+const NO_DATA: &str = "No Data";
 
 /// What `nv show` said: data, or why there is none. NVUE prints both on standard output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -38,7 +41,7 @@ pub fn nv_answer(text: &str) -> NvAnswer<'_> {
         Ok((_, words)) if words.starts_with("The requested item does not exist") => NvAnswer::Missing,
         Ok((_, words)) if words.starts_with("Could not connect to nvued") => NvAnswer::Unreachable(first_line(words)),
         Ok((_, words)) => NvAnswer::Refused(first_line(words)),
-        Err(_) if said.is_empty() || matches!(said, "{}" | "[]") => NvAnswer::Empty,
+        Err(_) if said.is_empty() || matches!(said, "{}" | "[]" | NO_DATA) => NvAnswer::Empty,
         Err(_) => NvAnswer::Data(text),
     }
 }
@@ -108,16 +111,30 @@ impl<'t> NvTable<'t> {
 }
 
 /// Reads the tables of `nv show`, whichever columns they have. Columns are where the rulers of dashes are; their names are
-/// what stands above.
+/// what stands above. A section without data is a table without columns; an answer without data has no table.
 ///
 /// # Errors
-/// [`ParseFault`] where there is no ruler at all.
+/// [`ParseFault`] where there is neither a ruler nor the word that there are no data.
 pub fn nv_tables(text: &str) -> Result<Vec<NvTable<'_>>, ParseFault> {
     let lines: Vec<&str> = text.lines().collect();
     let mut tables: Vec<NvTable<'_>> = Vec::new();
     let mut legend: Vec<&str> = Vec::new();
     let mut number = 0;
+    let mut empty = false;
+    let joined = |legend: &mut Vec<&str>| {
+        let words: Vec<&str> = legend.drain(..).map(str::trim).filter(|line| !line.is_empty()).collect();
+        words.join(" ")
+    };
     while let Some(&line) = lines.get(number) {
+        if line.trim() == NO_DATA {
+            empty = true;
+            number += 1;
+            if let Some(title) = take_title(&mut legend) {
+                let legend = joined(&mut legend);
+                tables.push(NvTable { title: Some(title), columns: Vec::new(), rows: Vec::new(), legend });
+            }
+            continue;
+        }
         let Ok((_, ruler)) = ruler(line) else {
             legend.push(line);
             number += 1;
@@ -133,10 +150,10 @@ pub fn nv_tables(text: &str) -> Result<Vec<NvTable<'_>>, ParseFault> {
             rows.push(split(row, &ruler));
             number += 1;
         }
-        let words: Vec<&str> = legend.drain(..).map(str::trim).filter(|line| !line.is_empty()).collect();
-        tables.push(NvTable { title, columns, rows, legend: words.join(" ") });
+        let legend = joined(&mut legend);
+        tables.push(NvTable { title, columns, rows, legend });
     }
-    if tables.is_empty() {
+    if tables.is_empty() && !empty {
         return Err(ParseFault::at(OUTPUT, text, text.trim_start(), "a table with a ruler of dashes"));
     }
     Ok(tables)
@@ -145,15 +162,15 @@ pub fn nv_tables(text: &str) -> Result<Vec<NvTable<'_>>, ParseFault> {
 /// Where a column starts and ends, in characters.
 type Span = (usize, usize);
 
-/// A line of dashes and blanks: the span of each group of dashes.
+/// A line of dashes and blanks: the span of each group of dashes. The last one may be cut, which is told by `…`.
 fn ruler(line: &str) -> IResult<&str, Vec<Span>> {
-    let dashes = take_while_m_n(2, usize::MAX, |c| c == '-');
+    let dashes = recognize(pair(take_while1(|c| c == '-'), opt(char('…'))));
     let blanks = take_while(|c| c == ' ');
     let (rest, groups) = all_consuming((many1(pair(blanks, dashes)), space0)).parse(line)?;
     let mut at = 0;
     let spans = groups.0.into_iter().map(|(blanks, dashes): (&str, &str)| {
         let start = at + blanks.len();
-        at = start + dashes.len();
+        at = start + dashes.chars().count();
         (start, at)
     });
     Ok((rest, spans.collect()))

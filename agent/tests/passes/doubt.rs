@@ -267,3 +267,62 @@ async fn a_trial_that_nobody_asked_for_is_confirmed() {
     assert_eq!(version(&controller).as_deref(), Some("V2-T2"), "{}", error(&controller));
     assert_told_is_true(&controller, &dpu, "confirmed");
 }
+
+/// What a step prints is lost, whatever it does.
+const LOST: &str = "exec >/dev/null 2>&1";
+
+#[tokio::test(flavor = "current_thread")]
+async fn silence_is_no_proof_that_a_configuration_runs() {
+    for (case, steps, script) in [
+        ("no difference is printed", vec!["diff"], LOST),
+        ("a replacement does nothing", vec!["replace"], "exit 0"),
+        ("nothing is printed, nothing is done", vec!["diff", "replace", "apply", "revision"], "exit 0"),
+        ("nothing is printed", vec!["diff", "replace", "apply", "revision", "confirm-yes", "confirm-no"], LOST),
+    ] {
+        for restarted in [false, true] {
+            let case = format!("{case}, restarted: {restarted}");
+            let (controller, dpu, mut agent) = running().await;
+            for step in &steps {
+                dpu.write(&format!("on-{step}"), script);
+            }
+            if restarted {
+                agent = dpu.agent();
+            }
+            controller.says(second());
+            for _ in 0..10 {
+                agent.pass().await;
+                if version(&controller).as_deref() == Some("V2-T2") {
+                    assert!(dpu.read("applied").unwrap().contains("192.0.2.12"), "{case}: V2 is told and does not run");
+                }
+                if version(&controller).as_deref() == Some("V1-T1") {
+                    assert_v1_runs(&dpu, &case);
+                }
+                pause().await;
+            }
+            for step in &steps {
+                dpu.remove(&format!("on-{step}"));
+            }
+            if version(&controller).as_deref() != Some("V2-T2") {
+                assert_v2_follows(&controller, &dpu, &mut agent, &case).await;
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_command_that_is_not_nvue_proves_nothing() {
+    let (controller, uri) = Controller::start().await;
+    controller.says(admin(1, 11));
+    let dpu = Dpu::new(&uri);
+    let mut agent = dpu.agent_with(|settings| settings.hbn.nv = vec!["true".into()]);
+    for _ in 0..10 {
+        agent.pass().await;
+        assert_eq!(version(&controller), None);
+        assert!(error(&controller).contains("no revision was opened"), "{}", error(&controller));
+        pause().await;
+    }
+    // Nor that a host is cut off.
+    controller.fails(tonic::Code::NotFound);
+    agent.pass().await;
+    assert_eq!(agent::StatusFile::read(&dpu.path().join("state")).unwrap().runs.kind, "nothing");
+}

@@ -20,6 +20,7 @@ case "$3" in --confirm-yes|--confirm-no) step=${3#--} ;; esac
 [ -f "on-$step" ] && . "./on-$step"
 case "$step $3" in
 "replace "*) cp "$3" pending; echo "created [rev_id: $(revision 1)]" ;;
+"diff empty") [ "$4" = applied ] && cat applied || cat pending ;;
 "diff "*) if [ -f pending ] && ! cmp -s pending applied; then printf -- '- set:\n    changed: yes\n'; fi ;;
 "apply --confirm") put; touch trial; echo "confirm [rev_id: $(revision 0)]" ;;
 "apply "*) put; echo "applied [rev_id: $(revision 0)]" ;;
@@ -27,6 +28,7 @@ case "$step $3" in
 "confirm-no "*) [ -f trial ] || { echo "Error: There is no configuration to confirm."; exit 1; }
     rm trial; mv former applied; echo "confirm_fail [rev_id: $(revision 0)]" ;;
 "detach "*) rm -f pending ;;
+"revision "*) [ -f pending ] && echo "{\"$(revision 0)\": {\"state\": \"pending\"}}" || echo '{}' ;;
 *) echo "Error: $*"; exit 1 ;;
 esac
 "#;

@@ -50,6 +50,10 @@ async fn the_newest_request_for_an_address_of_the_host_is_reported() {
     dpu.write("requests", &before);
     agent.pass().await;
     assert_eq!(told(&controller), newest);
+    // It has come to an end, and only the names are to be changed.
+    std::fs::rename(dpu.path().join("requests.1"), dpu.path().join("requests.completed")).unwrap();
+    agent.pass().await;
+    assert_eq!(told(&controller), newest);
     assert_eq!(dpu.commands(), Vec::<String>::new(), "nothing is run for it");
 
     // A tenant's host asks for other addresses.

@@ -46,6 +46,8 @@ pub(crate) struct State {
     pub(crate) looks: VecDeque<(u16, Value)>,
     /// What becomes of orders: whether each is carried out, and the status that is answered; then all is well.
     pub(crate) orders: VecDeque<(bool, u16)>,
+    /// What a look at a configuration is answered with, if not with it.
+    pub(crate) shown: Option<Value>,
     /// What a difference is answered with, if not with the difference.
     pub(crate) difference: Option<Value>,
     /// A change is on trial: that of the last order.
@@ -135,11 +137,14 @@ impl State {
             }
             (&Method::GET, "system") => (200, json!({ "build": self.build.unwrap_or("HBN 3.2.0") })),
             (&Method::GET, path) if path.starts_with('?') => {
+                let query = path.trim_start_matches("?rev=").trim_end_matches("&filled=false");
+                let Some((rev, diff)) = query.split_once("&diff=") else {
+                    return (200, self.shown.clone().unwrap_or_else(|| self.tree(query).clone()));
+                };
                 if let Some(answer) = &self.difference {
                     return (200, answer.clone());
                 }
-                let (rev, diff) = path.trim_start_matches("?rev=").split_once("&diff=").unwrap();
-                let (this, that) = (self.tree(rev), self.tree(diff.trim_end_matches("&filled=false")));
+                let (this, that) = (self.tree(rev), self.tree(diff));
                 (200, if this == that { json!({}) } else { this.clone() })
             }
             (_, path) if path.starts_with("?rev=") => {

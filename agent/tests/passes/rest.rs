@@ -47,9 +47,16 @@ async fn what_runs_already_is_dropped_and_acknowledged() {
 async fn each_end_of_a_revision_has_its_outcome() {
     let issue = json!({ "progress": "Invalid config", "issue": { "0": { "message": "vlan 14 is no vlan" } } });
     let broken = json!({ "progress": "Failure during apply. Ignore?", "issue": {} });
+    let error = json!({ "progress": "", "issue": {
+        "0": { "severity": "warning", "message": "a name is new" },
+        "1": { "severity": "error", "message": "frr did not reload" },
+    } });
     for (case, look, wanted, keeps) in [
         ("refused", json!({ "state": "invalid", "transition": issue }), "vlan 14 is no vlan", true),
         ("broken off", json!({ "state": "ignore_fail", "transition": broken }), "Failure during apply", false),
+        ("applied with an error", json!({ "state": "applied", "transition": error }), "frr did not reload", false),
+        ("saved with an error", json!({ "state": "applied_and_saved", "transition": error }), "frr did not", false),
+        ("an error on the way", json!({ "state": "apply", "transition": error }), "frr did not reload", false),
     ] {
         let site = Site::new().await;
         let mut agent = site.agent();
@@ -276,4 +283,24 @@ async fn an_answer_that_is_no_difference_is_not_taken_for_an_empty_one() {
     agent.pass().await;
     assert!(site.error().contains("not understood"), "{}", site.error());
     assert_eq!(site.version().as_deref(), Some("V1-T1"));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn an_empty_answer_is_no_proof_that_a_configuration_runs() {
+    for shown in [json!({}), Value::Null, json!("")] {
+        let (site, mut agent) = changing(&[], Duration::ZERO).await;
+        site.nvue.state().difference = Some(json!({}));
+        site.nvue.state().shown = Some(shown.clone());
+        for _ in 0..3 {
+            agent.pass().await;
+            assert_eq!(site.version().as_deref(), Some("V1-T1"), "{shown}: {}", site.error());
+            assert!(site.runs("192.0.2.11"), "{shown}");
+            tokio::time::sleep(Duration::from_millis(60)).await;
+        }
+        // Only the difference is lost.
+        site.nvue.state().shown = None;
+        agent.pass().await;
+        assert_eq!(site.version().as_deref(), Some("V2-T2"), "{shown}: {}", site.error());
+        assert!(site.runs("192.0.2.12"), "{shown}");
+    }
 }

@@ -36,6 +36,26 @@ fn the_host_name_is_no_part_of_the_name() {
 }
 
 #[test]
+fn a_family_that_is_not_negotiated_may_be_told_once_for_two_columns() {
+    let summary = read("noneg-without-pfxsnt.txt");
+    let seen: Vec<_> = (summary.tables.iter())
+        .flat_map(|table| {
+            table.peers.iter().map(|peer| (&table.family, peer.name.as_str(), &peer.state, peer.received, peer.sent))
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            (&Family::Ipv4Unicast, "p0_if", &PeerState::Established, Some(5), Some(6)),
+            (&Family::Ipv4Unicast, "p1_if", &PeerState::Established, Some(5), Some(6)),
+            (&Family::Ipv6Unicast, "p0_if", &PeerState::NotNegotiated, None, None),
+            (&Family::Ipv6Unicast, "p1_if", &PeerState::NotNegotiated, None, None),
+            (&Family::L2VpnEvpn, "10.217.0.1", &PeerState::Established, Some(0), Some(2)),
+        ]
+    );
+}
+
+#[test]
 fn an_as_number_of_zero_is_a_number() {
     let summary = read("both-uplinks-never.txt");
     assert_eq!(summary.tables.len(), 2);

@@ -101,6 +101,31 @@ fn titled_tables_stand_under_an_empty_one() {
 }
 
 #[test]
+fn rulers_may_be_cut_or_one_dash_wide() {
+    for (text, columns, cells) in [
+        ("Name   St…\n-----  --…\np0_if  up\n", vec!["Name", "St…"], vec![Some("p0_if"), Some("up")]),
+        ("V  Name\n-  -----\n4  p0_if\n", vec!["V", "Name"], vec![Some("4"), Some("p0_if")]),
+        ("V\n-\n4\n", vec!["V"], vec![Some("4")]),
+    ] {
+        let tables = nv_tables(text).unwrap();
+        assert_eq!(
+            (&tables[0].columns, &tables[0].rows[0].cells),
+            (&columns.iter().map(|it| (*it).to_owned()).collect(), &cells)
+        );
+    }
+}
+
+#[test]
+fn no_data_is_a_table_without_rows() {
+    let text = "dynamic\n=======\nName   State\n-----  -----\np0_if  up\n\npermanent\n=========\nNo Data\n";
+    let tables = nv_tables(text).unwrap();
+    let seen: Vec<_> = tables.iter().map(|it| (it.title, it.columns.len(), it.rows.len())).collect();
+    assert_eq!(seen, [(Some("dynamic"), 2, 1), (Some("permanent"), 0, 0)]);
+    assert_eq!(nv_tables("No Data\n").unwrap(), []);
+    assert_eq!(nv_answer("No Data\n"), NvAnswer::Empty);
+}
+
+#[test]
 fn how_a_link_works_counts_more_than_how_it_is_configured() {
     for (name, state) in [("link-state-map.json", "up"), ("link-oper-status.json", "down")] {
         let links = link_states(&case(name)).unwrap();
@@ -119,17 +144,28 @@ fn three_ways_to_have_nothing_are_told_apart() {
 }
 
 #[test]
-fn revisions_are_numbers_in_order() {
+fn revisions_are_in_order() {
     let table = nv_revisions(&case("nv-config-revision.txt")).unwrap();
     let newest = table.iter().rfind(|revision| revision.is_applied()).unwrap();
-    assert_eq!((newest.id, newest.applied_at.as_deref()), (2, Some("2031-03-12 14:20:55")));
+    assert_eq!((newest.id.as_str(), newest.applied_at.as_deref()), ("2", Some("2031-03-12 14:20:55")));
     assert_eq!((table[2].state.as_str(), table[2].message.as_deref()), ("invalid", None));
-    assert_eq!((table[3].id, table[3].state.as_str(), table[3].applied_at.as_deref()), (4, "pending", None));
+    assert_eq!((table[3].id.as_str(), table[3].state.as_str(), table[3].applied_at.as_deref()), ("4", "pending", None));
     let json = nv_revisions(&case("nv-config-revision.json")).unwrap();
-    let seen: Vec<_> = json.iter().map(|it| (it.id, it.state.as_str())).collect();
-    assert_eq!(seen, [(1, "applied_and_saved"), (4, "confirm")]);
+    let seen: Vec<_> = json.iter().map(|it| (it.id.as_str(), it.state.as_str())).collect();
+    assert_eq!(seen, [("1", "applied_and_saved"), ("4", "confirm")]);
     let many = nv_revisions(r#"{"10": {"state": "pending"}, "9": {"state": "applied"}}"#).unwrap();
-    assert_eq!(many.iter().map(|it| it.id).collect::<Vec<_>>(), [9, 10]);
+    assert_eq!(many.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["9", "10"]);
+    // Old releases call them by user and time.
+    let old = nv_revisions(
+        r#"{"changeset/root/2031-04-07_08.00.00_AAAA": {"state": "pending"}, "applied": {"state": "applied"},
+            "changeset/agent/2031-04-06_20.22.44_T2XP": {"state": "applied"}}"#,
+    );
+    let seen: Vec<_> = old.unwrap().into_iter().map(|it| (it.id, it.state)).collect();
+    let wanted = [
+        ("changeset/agent/2031-04-06_20.22.44_T2XP", "applied"),
+        ("changeset/root/2031-04-07_08.00.00_AAAA", "pending"),
+    ];
+    assert_eq!(seen, wanted.map(|(id, state)| (id.to_owned(), state.to_owned())));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     config::Hbn,
-    parse::{ApplyAnswer, Diff, Revision, apply_answer, diff, nv_revisions},
+    parse::{ApplyAnswer, Diff, NvDocument, Revision, apply_answer, diff, nv_document, nv_revisions},
     private_file::{remove, write_private},
 };
 
@@ -40,15 +40,27 @@ impl<'a> NvCommand<'a> {
         let path = self.hbn.nvue_file.to_string_lossy();
         let output = self.config("replace", &[&path]).await?;
         let taken = taken(&output)?;
-        let differs = match self.diff().await? {
+        let mut differs = match self.diff().await? {
             Diff::Empty => false,
             Diff::MaskedOnly => !attempt.how.same,
             Diff::Changes => true,
         };
-        let revision = taken.revision().map(|revision| revision.as_str());
+        let revision = match taken.revision() {
+            Some(revision) => Some(revision.as_str().to_owned()),
+            None if differs => None,
+            None => Some(self.pending().await?),
+        };
         if !differs && !attempt.journal.is_half() {
-            self.detach().await;
-            return Ok(NvueDone::Unchanged);
+            match self.runs(revision.as_deref().unwrap_or_default()).await {
+                Some(true) => {
+                    self.detach().await;
+                    return Ok(NvueDone::Unchanged);
+                }
+                // NVUE printed no difference where there is one.
+                Some(false) => differs = true,
+                // Nothing shows that it runs, so NVUE is made to say so.
+                None => (),
+            }
         }
         if let Some(time) = attempt.how.trial.filter(|_| differs) {
             let time = format!("{}s", time.as_secs().max(1));
@@ -66,7 +78,7 @@ impl<'a> NvCommand<'a> {
         match differs {
             true => self.apply(vec!["-y"]).await,
             // NVUE sees nothing to apply, so it is told which revision is meant.
-            false => self.apply(revision.into_iter().chain(["-y"]).collect()).await,
+            false => self.apply(revision.as_deref().into_iter().chain(["-y"]).collect()).await,
         }
     }
 
@@ -146,6 +158,26 @@ impl<'a> NvCommand<'a> {
             self.detach().await;
         }
         Ok(())
+    }
+
+    /// The revision that a replacement without words opened.
+    async fn pending(&self) -> Result<String, NvueFault> {
+        let pending = self.revisions().await.into_iter().rev().find(|revision| revision.state == "pending");
+        let silent = || NvueFault::Unclear { step: "replace", answer: "no revision was opened".into() };
+        pending.map(|revision| revision.id).ok_or_else(silent)
+    }
+
+    /// Whether NVUE runs what a revision holds, by what it prints of both; none if it does not print both. That no
+    /// difference is printed proves nothing: the output may be lost.
+    async fn runs(&self, revision: &str) -> Option<bool> {
+        Some(self.printed(revision).await? == self.printed("applied").await?)
+    }
+
+    /// What NVUE prints of a revision, without the header; none if that is nothing.
+    async fn printed(&self, revision: &str) -> Option<Vec<(String, serde_yaml::Value)>> {
+        let output = self.config("diff", &["empty", revision]).await.ok().filter(Output::success)?;
+        let NvDocument { entries, .. } = nv_document(&output.stdout).ok()?;
+        Some(entries).filter(|entries| !entries.is_empty())
     }
 
     async fn diff(&self) -> Result<Diff, NvueFault> {

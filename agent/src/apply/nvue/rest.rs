@@ -73,7 +73,7 @@ impl<'a> NvRest<'a> {
         self.ask("replace", Method::DELETE, &root, None).await?;
         self.ask("replace", Method::PATCH, &root, Some(tree)).await?;
         let differs = match self.diff(revision).await? {
-            Diff::Empty => false,
+            Diff::Empty => !self.runs(revision).await?,
             Diff::MaskedOnly => !attempt.how.same,
             Diff::Changes => true,
         };
@@ -116,6 +116,21 @@ impl<'a> NvRest<'a> {
         }
     }
 
+    /// Whether NVUE runs what a revision holds, by what it shows of both: an answer without a difference may be none.
+    async fn runs(&self, revision: &str) -> Result<bool, NvueFault> {
+        let meant = self.shown(&encoded(revision)).await?;
+        Ok(meant == self.shown("applied").await?)
+    }
+
+    async fn shown(&self, revision: &str) -> Result<Value, NvueFault> {
+        let path = format!("/nvue_v1/?rev={revision}&filled=false");
+        let tree = self.ask("show", Method::GET, &path, None).await?;
+        match tree.as_object().is_some_and(|tree| !tree.is_empty()) {
+            true => Ok(tree),
+            false => Err(NvueFault::Unclear { step: "show", answer: format!("revision {revision} holds {tree}") }),
+        }
+    }
+
     /// How applying a revision ended.
     async fn applied(&self, revision: &str, on_trial: bool) -> Result<NvueDone, NvueFault> {
         match self.end_of(revision, on_trial).await? {
@@ -152,7 +167,11 @@ impl<'a> NvRest<'a> {
 
     /// NVUE calls applied what the revision holds.
     async fn is_in_force(&self, revision: &str) -> bool {
-        matches!(self.diff(revision).await, Ok(Diff::Empty | Diff::MaskedOnly))
+        match self.diff(revision).await {
+            Ok(Diff::MaskedOnly) => true,
+            Ok(Diff::Empty) => self.runs(revision).await.unwrap_or(false),
+            Ok(Diff::Changes) | Err(_) => false,
+        }
     }
 
     async fn state_of(&self, revision: &str, limit: Duration) -> RevisionState {
