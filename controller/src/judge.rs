@@ -1,8 +1,14 @@
 use std::sync::Arc;
 
-use rules::{Decision, Prevented, Snapshot, TenantState};
+use rules::{Decision, Prevented, RuleSet, Snapshot, TenantState};
 
-use crate::{Moment, RulesInForce, ask::ask, facts, store::HostRecord};
+use crate::{
+    Moment, RulesInForce,
+    ask::ask,
+    facts,
+    nearest::hint,
+    store::{HealthReport, HostRecord},
+};
 
 /// What the rules say about a host apart from its next state, for requests that must be answered at once.
 #[derive(Debug, Clone)]
@@ -22,19 +28,42 @@ impl Judge {
     /// for an instance. `allow_unhealthy` leaves health out of it.
     pub(crate) fn allocation_refusal(&self, host: &HostRecord, allow_unhealthy: bool) -> Option<String> {
         let rules = self.rules.current();
-        let mut snapshot = self.snapshot(host);
-        let state = &host.life.state;
-        match ask(&rules, |rules| rules.decision(&snapshot)) {
-            Decision::Wait(_) => {}
-            Decision::Go(go) => return Some(format!("it is leaving {state} for {}", go.to)),
-            Decision::Error(fault) => return Some(format!("it is in state {state}: {}", fault.reason)),
-            Decision::Delete(_) => return Some("it is being deleted".to_owned()),
-        }
-        snapshot.instance.present = true;
-        if !matches!(ask(&rules, |rules| rules.decision(&snapshot)), Decision::Go(_)) {
-            return Some(format!("it is in state {state}, in which the rules take no instance"));
+        if let Some(refusal) = ask(&rules, |rules| occupied(rules, self.snapshot(host))) {
+            return Some(refusal);
         }
         if allow_unhealthy { None } else { self.prevented(Prevented::Allocation, host) }
+    }
+
+    /// Why no tenant can have a host that looks free.
+    pub(crate) fn withheld(&self, host: &HostRecord) -> Option<String> {
+        let rules = self.rules.current();
+        let withheld = ask(&rules, |rules| is_withheld(rules, &self.snapshot(host)));
+        if withheld { self.prevented(Prevented::Allocation, host) } else { None }
+    }
+
+    /// Probes and classifications in the host's reports that the rules do not declare, with where they are.
+    pub(crate) fn undeclared(&self, host: &HostRecord) -> Vec<String> {
+        undeclared(&self.rules.current(), host)
+    }
+
+    /// Refuses a report that names a probe or classification which the rules do not declare.
+    pub(crate) fn check_names(&self, report: &HealthReport) -> Result<(), String> {
+        let rules = self.rules.current();
+        let unknown = |what: &str, name: &str, known: Vec<&str>| {
+            let name: String = name.chars().take(80).collect();
+            Err(format!("the rules declare no {what} `{}`{}", name.escape_default(), hint(&name, &known)))
+        };
+        for alert in &report.alerts {
+            if !rules.probes().any(|known| known == alert.id) {
+                return unknown("probe", &alert.id, rules.probes().collect());
+            }
+            for class in &alert.classifications {
+                if !rules.classifications().any(|known| known == class) {
+                    return unknown("classification", class, rules.classifications().collect());
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Why a tenant cannot give the host back now.
@@ -76,4 +105,46 @@ impl Judge {
         let of = if dpus.is_empty() { String::new() } else { format!(" of DPU {}", dpus.join(", ")) };
         Some(format!("alert {}{target}{of} has {classification}: {}", alert.id, alert.message))
     }
+}
+
+/// Why the rules would not take an instance on the host now, whatever its health.
+fn occupied(rules: &RuleSet, mut snapshot: Snapshot) -> Option<String> {
+    let state = snapshot.state.path.clone();
+    match rules.decision(&snapshot) {
+        Decision::Wait(_) => {}
+        Decision::Go(go) => return Some(format!("it is leaving {state} for {}", go.to)),
+        Decision::Error(fault) => return Some(format!("it is in state {state}: {}", fault.reason)),
+        Decision::Delete(_) => return Some("it is being deleted".to_owned()),
+    }
+    snapshot.instance.present = true;
+    match rules.decision(&snapshot) {
+        Decision::Go(_) => None,
+        _ => Some(format!("it is in state {state}, in which the rules take no instance")),
+    }
+}
+
+/// The host is free, but for an alert that keeps it from tenants.
+pub(crate) fn is_withheld(rules: &RuleSet, snapshot: &Snapshot) -> bool {
+    !snapshot.instance.present
+        && rules.prevented_by(Prevented::Allocation, snapshot).is_some()
+        && occupied(rules, snapshot.clone()).is_none()
+}
+
+/// Names in stored reports that the rules do not declare. DPUs may be of another release than the rules.
+pub(crate) fn undeclared(rules: &RuleSet, host: &HostRecord) -> Vec<String> {
+    let mut found = Vec::new();
+    for (machine, reports) in &host.health {
+        let name = host.dpus.iter().find(|dpu| dpu.id == *machine).map_or(&host.host.name, |dpu| &dpu.name);
+        for alert in reports.iter().flat_map(|applied| &applied.report.alerts) {
+            if !rules.probes().any(|known| known == alert.id) {
+                found.push(format!("probe {} of {name}", alert.id));
+            }
+            for class in &alert.classifications {
+                if !rules.classifications().any(|known| known == class) {
+                    found.push(format!("classification {class} of {} of {name}", alert.id));
+                }
+            }
+        }
+    }
+    found
 }

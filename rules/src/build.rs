@@ -109,6 +109,8 @@ pub(crate) fn build(input: Input, options: &LoadOptions, faults: &mut Faults) ->
         notes,
         no_sla_while,
         views,
+        probes: builder.names.probes.keys().cloned().collect(),
+        classifications: builder.names.classifications.keys().cloned().collect(),
         actions: declarations.actions.iter().map(|a| (a.name.clone(), a.value.clone())).collect(),
         timeouts: builder.names.timeouts.clone(),
         limits: builder.names.limits.clone(),

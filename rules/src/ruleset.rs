@@ -31,6 +31,8 @@ pub struct RuleSet {
     pub(crate) notes: Vec<Kept>,
     pub(crate) no_sla_while: Option<Guard>,
     pub(crate) views: Views,
+    pub(crate) probes: Vec<Arc<str>>,
+    pub(crate) classifications: Vec<Arc<str>>,
     pub(crate) actions: BTreeMap<Arc<str>, Signature>,
     pub(crate) timeouts: BTreeMap<Arc<str>, i64>,
     pub(crate) limits: BTreeMap<Arc<str>, i64>,
@@ -167,6 +169,16 @@ impl RuleSet {
     /// Names of the actions that arms may call.
     pub fn actions(&self) -> impl Iterator<Item = &str> {
         self.actions.keys().map(|name| &**name)
+    }
+
+    /// Names of the probes that the pack declares.
+    pub fn probes(&self) -> impl Iterator<Item = &str> {
+        self.probes.iter().map(|name| &**name)
+    }
+
+    /// Names of the classifications that the pack declares.
+    pub fn classifications(&self) -> impl Iterator<Item = &str> {
+        self.classifications.iter().map(|name| &**name)
     }
 
     /// How many states, arms and gates there are.

@@ -8,6 +8,7 @@ use tokio::time::sleep;
 
 const SECS: f64 = 40.0;
 const GATE: &str = r#"// While the auditors are on a host, no tenant gets it.
+probe("Audit");
 classification("StopProvisioning");
 
 gate("provisioning_allowed", |h| !h.aggregate_health.has_class("StopProvisioning"))

@@ -71,6 +71,12 @@ pub enum ActionError {
         /// What it has not said yet.
         why: String,
     },
+    /// A machine that was told to turn off is still on, so it was not powered on again.
+    #[error("the machine did not turn off within {seconds} s")]
+    NotOff {
+        /// The limit.
+        seconds: u64,
+    },
     /// It took too long.
     #[error("action `{action}` did not end within {seconds} s")]
     Late {

@@ -1,3 +1,5 @@
+use std::time::{Duration, Instant};
+
 use proto::MachineId;
 use rules::{Action, Argument};
 use serde_json::{Value, json};
@@ -7,6 +9,13 @@ use crate::{
     Moment,
     store::{self, Finding, HostRecord},
 };
+
+/// Longest time that a machine may take to turn off, and time between two looks.
+const LONGEST_OFF: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(500);
+
+/// How many power drains new firmware still needs.
+const DRAINS_LEFT: &str = "firmware.power_drains_left";
 
 /// Work at a BMC, or handed over to a service of the site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +114,8 @@ impl Remote {
         let Ok(targets) = self.targets(record, action) else { return false };
         for target in &targets {
             match bmc.system(target.bmc).await {
+                // A power cycle in steps may have come no further than off.
+                Ok(system) if system.power == Some(PowerState::Off) => return false,
                 Ok(system) if system.last_reset.is_some_and(|reset| reset > at) => {}
                 _ => return false,
             }
@@ -140,6 +151,10 @@ impl Remote {
         target: &Target<'_>,
     ) -> Result<Vec<Found>, ActionError> {
         Ok(match self {
+            Self::Reset(ResetType::PowerCycle) => {
+                power_cycle(bmc, target).await?;
+                remembered(record, target, ResetType::PowerCycle)
+            }
             Self::Reset(reset) => {
                 bmc.reset(target.bmc, reset).await?;
                 remembered(record, target, reset)
@@ -217,6 +232,10 @@ impl PowerSteps {
             let found = record.findings.get(target.id)?.iter().find(|finding| finding.name == name)?;
             (found.at > entered).then_some(&found.value)
         };
+        if self == Self::Drain {
+            let last = done("bmc.last_power_request").and_then(Value::as_str).unwrap_or_default();
+            return drain(bmc, record, target, last, off).await;
+        }
         let asked_off = done("bmc.last_power_request").is_some_and(|value| value == "off" || value == "ac_cycle");
         let asked_on = done("bmc.last_power_request").is_some_and(|value| value == "on");
         if asked_on && system.power == Some(PowerState::On) {
@@ -231,19 +250,55 @@ impl PowerSteps {
                 bmc.reset_bmc(target.bmc).await?;
                 return Ok(vec![Found::new(target.id, "requested.bmc_reset", true)]);
             }
-            Self::Drain if done("bmc.last_power_request").is_some_and(|value| value == "off") => {
-                match bmc.reset(target.bmc, ResetType::PowerCycle).await {
-                    Ok(()) => return Ok(remembered(record, target, ResetType::PowerCycle)),
-                    // Without an AC cycle the time it stays off has to do.
-                    Err(BmcError::Unsupported { .. }) => {}
-                    Err(error) => return Err(error.into()),
-                }
-            }
             _ => {}
         }
         bmc.reset(target.bmc, ResetType::On).await?;
         Ok(remembered(record, target, ResetType::On))
     }
+}
+
+/// The next step of a power drain: off, AC cycle, on. The last one counts it as done.
+async fn drain(
+    bmc: &dyn Bmc,
+    record: &HostRecord,
+    target: &Target<'_>,
+    last: &str,
+    off: bool,
+) -> Result<Vec<Found>, ActionError> {
+    if last == "off" && off {
+        match bmc.reset(target.bmc, ResetType::PowerCycle).await {
+            Ok(()) => return Ok(remembered(record, target, ResetType::PowerCycle)),
+            // Without an AC cycle the time it stays off has to do.
+            Err(BmcError::Unsupported { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    } else if last != "ac_cycle" {
+        bmc.reset(target.bmc, ResetType::ForceOff).await?;
+        return Ok(remembered(record, target, ResetType::ForceOff));
+    }
+    bmc.reset(target.bmc, ResetType::On).await?;
+    let mut found = remembered(record, target, ResetType::On);
+    let known = record.findings.get(target.id).into_iter().flatten();
+    let left = known.filter(|finding| finding.name == DRAINS_LEFT).find_map(|finding| finding.value.as_i64());
+    found.push(Found::new(target.id, DRAINS_LEFT, (left.unwrap_or(1) - 1).max(0)));
+    Ok(found)
+}
+
+/// Takes the power away and gives it back, as a whole: with the BMC's own command, or step by step where it has none.
+async fn power_cycle(bmc: &dyn Bmc, target: &Target<'_>) -> Result<(), ActionError> {
+    match bmc.reset(target.bmc, ResetType::PowerCycle).await {
+        Err(BmcError::Unsupported { .. }) => {}
+        done => return Ok(done?),
+    }
+    bmc.reset(target.bmc, ResetType::ForceOff).await?;
+    let deadline = Instant::now() + LONGEST_OFF;
+    while bmc.system(target.bmc).await?.power != Some(PowerState::Off) {
+        if Instant::now() > deadline {
+            return Err(ActionError::NotOff { seconds: LONGEST_OFF.as_secs() });
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    Ok(bmc.reset(target.bmc, ResetType::On).await?)
 }
 
 /// The host's BMC first, then one DPU's an evaluation; those that are done are remembered.

@@ -1,7 +1,7 @@
-use super::{findings::Findings, journal, reports};
+use super::{findings::Findings, journal, reports, requests::says_failed};
 use crate::{
     Moment,
-    store::{Dpu, Event, HostRecord},
+    store::{Dpu, HostRecord},
 };
 
 /// Latest event of these kinds on a machine.
@@ -17,7 +17,6 @@ fn micros(at: Option<Moment>) -> Option<u64> {
 pub(super) fn host(record: &HostRecord, found: &Findings<'_>) -> rules::Host {
     let event = |kinds: &[&str]| micros(event_at(record, &record.host.id, kinds));
     let events = record.events.get(&record.host.id).into_iter().flatten();
-    let says_failed = |event: &Event| event.arguments.get("failed").is_some_and(|text| text == "true");
     let cleanup_failed = events.filter(|event| event.kind == "cleaned").any(says_failed);
     let granted =
         rules::Host { other_nics_synced: true, supernics_unlocked: true, cleanup_failed, ..Default::default() };

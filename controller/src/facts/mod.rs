@@ -8,13 +8,15 @@
 mod compact;
 mod findings;
 mod journal;
+mod kinds;
 mod machines;
 mod reports;
 mod requests;
 
 pub(crate) use compact::compact;
 pub(crate) use findings::finding_of;
-pub(crate) use requests::{EVENTS, MAINTENANCE, REQUESTS};
+pub(crate) use kinds::Kind;
+pub(crate) use requests::{EVENTS, REQUESTS};
 
 use crate::{Moment, store::HostRecord};
 use findings::Findings;

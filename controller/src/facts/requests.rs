@@ -1,44 +1,74 @@
-use super::{findings::Findings, machines::event_at};
-use crate::store::HostRecord;
+use super::{
+    findings::Findings,
+    kinds::{BOOL, Kind, Parameter},
+    machines::event_at,
+};
+use crate::store::{Event, HostRecord};
 
-/// What can be asked of a host, and what it means. Beside these, the arguments `approved=true` (the tenant agrees) and
-/// `dpus=NAME,NAME` (only these) are understood where they make sense.
-pub(crate) const REQUESTS: [(&str, &str); 14] = [
-    ("force_delete", "delete the host's records whatever its state"),
-    ("decommission", "take the host out of management"),
-    ("host_reprovision", "update the host's firmware; `approved=true` if the tenant agrees, `rack=true` from a rack"),
-    (
-        "dpu_reprovision",
-        "install the DPUs anew; `dpus=NAME,NAME` for some of them, `approved=true` if the tenant agrees",
+const APPROVED: Parameter = Parameter::optional("approved", &BOOL);
+const FAILED: Parameter = Parameter::optional("failed", &BOOL);
+
+/// What can be asked of a host, with its arguments: `approved=true` says that the tenant agrees, `dpus=NAME,NAME` means
+/// only these.
+pub(crate) const REQUESTS: &[Kind] = &[
+    // Delete the host's records whatever its state.
+    Kind::plain("force_delete"),
+    // Take the host out of management.
+    Kind::plain("decommission"),
+    // Update the host's firmware; `rack=true` from a rack.
+    Kind::with("host_reprovision", &[APPROVED, Parameter::optional("rack", &BOOL)]),
+    // Install the DPUs again.
+    Kind::with("dpu_reprovision", &[APPROVED, Parameter::optional("dpus", &[])]),
+    // Start a reprovisioning of DPUs over.
+    Kind::plain("dpu_reprovision_restart"),
+    Kind::plain("machine_validation"),
+    // Verify the bill of materials.
+    Kind::plain("bom_validation"),
+    Kind::with(
+        "maintenance",
+        &[Parameter::needed("operation", &["power_on", "power_off", "power_cycle", "bmc_reset"])],
     ),
-    ("dpu_reprovision_restart", "start a reprovisioning of DPUs over"),
-    ("machine_validation", "run machine validation"),
-    ("bom_validation", "verify the bill of materials"),
-    ("maintenance", "carry out `operation=power_on`, `power_off`, `power_cycle` or `bmc_reset`"),
-    ("reset", "start the host's life over"),
-    ("retry", "try again what failed"),
-    ("boot_configuration", "converge a newly chosen boot interface"),
-    ("manual_upgrade_done", "a hands-on firmware update is done"),
-    ("custom_ipxe", "boot once into the tenant's iPXE script"),
-    ("measure_again", "judge the stored measurements again"),
+    // Start the host's life over.
+    Kind::plain("reset"),
+    // Try again what failed.
+    Kind::plain("retry"),
+    // Converge a newly chosen boot interface.
+    Kind::plain("boot_configuration"),
+    // A hands-on firmware update is done.
+    Kind::plain("manual_upgrade_done"),
+    // Boot once into the tenant's iPXE script.
+    Kind::plain("custom_ipxe"),
+    // Judge the stored measurements again.
+    Kind::plain("measure_again"),
 ];
-
-/// What the request `maintenance` can ask for.
-pub(crate) const MAINTENANCE: [&str; 4] = ["power_on", "power_off", "power_cycle", "bmc_reset"];
 
 /// What can be reported of a host, or with the argument `dpu=NAME` of a DPU. Any fact of an observer can be reported
 /// too, by its name and the argument `value`.
-pub(crate) const EVENTS: [(&str, &str); 9] = [
-    ("discovered", "the discovery image has reported the hardware"),
-    ("rebooted", "the machine has booted"),
-    ("booted", "the DPU's operating system is up"),
-    ("cleaned", "the discovery image has cleaned the disks; `failed=true` if it could not"),
-    ("validated", "machine validation has ended; `failed=true` if it found a fault"),
-    ("seen", "the discovery image is there"),
-    ("explored", "the BMC has been explored"),
-    ("upgrade_failed", "a firmware update has failed"),
-    ("dhcp_suppressed", "the machine with `mac=MAC` has been refused an address"),
+pub(crate) const EVENTS: &[Kind] = &[
+    // The discovery image has reported the hardware.
+    Kind::plain("discovered"),
+    // The machine has booted.
+    Kind::plain("rebooted"),
+    // The DPU's operating system is up.
+    Kind::plain("booted"),
+    // The discovery image has cleaned the disks, or could not.
+    Kind::with("cleaned", &[FAILED]),
+    // Machine validation has ended, or found a fault.
+    Kind::with("validated", &[FAILED]),
+    // The discovery image is there.
+    Kind::plain("seen"),
+    // The BMC has been explored.
+    Kind::plain("explored"),
+    // A firmware update has failed.
+    Kind::plain("upgrade_failed"),
+    // The machine with this MAC has been refused an address.
+    Kind::with("dhcp_suppressed", &[Parameter::needed("mac", &[])]),
 ];
+
+/// The work that an event tells of ended badly. What an older release took for an argument counts as bad.
+pub(super) fn says_failed(event: &Event) -> bool {
+    event.arguments.get("failed").is_some_and(|text| text != "false")
+}
 
 pub(super) fn requests(record: &HostRecord) -> rules::Requests {
     let find = |kind: &str| record.requests.iter().find(|request| request.kind == kind);
@@ -101,7 +131,7 @@ pub(super) fn validation(record: &HostRecord, found: &Findings<'_>) -> rules::Va
     let run = events.into_iter().flatten().find(|event| event.kind == "validated" && event.at.micros() > entered);
     rules::Validation {
         completed: run.is_some(),
-        failed: run.is_some_and(|run| run.arguments.get("failed").is_some_and(|text| text == "true")),
+        failed: run.is_some_and(says_failed),
         verify_requested_at: request("bom_validation").map(|request| request.at.micros()),
         match_attempted_at: event_at(record, &record.host.id, &["sku_match"]).map(|at| at.micros()),
         ..found.over("validation", rules::Validation::default())

@@ -1,5 +1,5 @@
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -25,6 +25,10 @@ pub struct ReconcileCounters {
     running: AtomicU64,
     /// Hosts that were longer in their state than its limit when they were last looked at, with the state.
     overdue: Mutex<HashMap<MachineId, StatePath>>,
+    /// Hosts that were free and that no tenant could have, when they were last looked at.
+    withheld: Mutex<HashSet<MachineId>>,
+    /// Names in the reports on a host that the rules do not declare, where there are any.
+    undeclared: Mutex<HashMap<MachineId, u64>>,
 }
 
 /// The counters at one moment.
@@ -96,6 +100,37 @@ impl ReconcileCounters {
             Some(state) => drop(overdue.insert(host.clone(), state.clone())),
             None => drop(overdue.remove(host)),
         }
+    }
+
+    /// Notes whether a host that looks free is kept from tenants.
+    pub(super) fn withheld(&self, host: &MachineId, withheld: bool) {
+        let mut hosts = self.withheld.lock().unwrap_or_else(PoisonError::into_inner);
+        if withheld {
+            hosts.insert(host.clone());
+        } else {
+            hosts.remove(host);
+        }
+    }
+
+    /// How many hosts are free, but kept from tenants.
+    #[must_use]
+    pub fn hosts_withheld(&self) -> u64 {
+        self.withheld.lock().unwrap_or_else(PoisonError::into_inner).len() as u64
+    }
+
+    /// Notes how many names in the reports on a host the rules do not declare.
+    pub(super) fn undeclared(&self, host: &MachineId, names: usize) {
+        let mut hosts = self.undeclared.lock().unwrap_or_else(PoisonError::into_inner);
+        match names {
+            0 => drop(hosts.remove(host)),
+            names => drop(hosts.insert(host.clone(), names as u64)),
+        }
+    }
+
+    /// How many names in all reports the rules do not declare.
+    #[must_use]
+    pub fn names_undeclared(&self) -> u64 {
+        self.undeclared.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
     }
 
     /// How many hosts are longer in their state than its limit, by state.

@@ -21,7 +21,7 @@ use crate::{
     Moment,
     act::Bmc,
     ask::ask,
-    facts,
+    facts, judge,
     store::{HostRecord, Outcome, OutcomeKind, Store, StoreError, Transition},
 };
 
@@ -70,6 +70,8 @@ impl Worker {
             Ok(record) => record,
             Err(StoreError::Missing { .. }) => {
                 self.counters.overdue(host, None);
+                self.counters.withheld(host, false);
+                self.counters.undeclared(host, 0);
                 return Ok(Done::Gone);
             }
             Err(error) => return Err(error),
@@ -87,6 +89,8 @@ impl Worker {
         let mut snapshot = snapshot_of(&record);
         let late = ask(&rules, |rules| facts::is_overdue(&snapshot, rules));
         self.counters.overdue(host, late.then_some(&record.life.state));
+        self.counters.withheld(host, ask(&rules, |rules| judge::is_withheld(rules, &snapshot)));
+        self.counters.undeclared(host, judge::undeclared(&rules, &record).len());
         if let Some(rest) = self.nothing_new(host, &snapshot, &rules) {
             self.counters.count(Counted::Unchanged);
             return Ok(questions.poll(Done::Stays(rest)));

@@ -298,6 +298,15 @@ impl Tx {
 
     /// Removes an instance that keeps its addresses: no DPU has said that it let go of them.
     pub(super) async fn remove_instance(&mut self, id: InstanceId) -> Result<()> {
+        // What its tenant asked for ends with it.
+        sqlx::query(
+            "DELETE FROM requests WHERE kind = 'custom_ipxe' \
+             AND host_id = (SELECT host_id FROM instances WHERE id = $1)",
+        )
+        .bind(id.to_string())
+        .execute(&mut *self.inner)
+        .await
+        .map_err(failed("ending the requests of an instance"))?;
         let done = sqlx::query("DELETE FROM instances WHERE id = $1")
             .bind(id.to_string())
             .execute(&mut *self.inner)

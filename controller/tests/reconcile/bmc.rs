@@ -33,6 +33,8 @@ pub struct Machine {
     /// Whether it says when it was last reset.
     pub tells_last_reset: AtomicBool,
     last_reset: Mutex<Option<String>>,
+    /// It declares that it has no power cycle, as iLO and XCC do.
+    pub lacks_power_cycle: AtomicBool,
 }
 
 impl Machine {
@@ -91,6 +93,10 @@ async fn system(State(machine): State<Arc<Machine>>, headers: HeaderMap) -> Answ
     let power = if machine.off.load(Ordering::SeqCst) { "Off" } else { "On" };
     let target = "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset";
     let mut body = json!({"PowerState": power, "Actions": {"#ComputerSystem.Reset": {"target": target}}});
+    if machine.lacks_power_cycle.load(Ordering::SeqCst) {
+        let allowed = ["On", "ForceOff", "ForceRestart"];
+        body["Actions"]["#ComputerSystem.Reset"]["ResetType@Redfish.AllowableValues"] = json!(allowed);
+    }
     if machine.tells_last_reset.load(Ordering::SeqCst) {
         body["LastResetTime"] = machine.last_reset.lock().unwrap().clone().into();
     }
@@ -103,7 +109,9 @@ async fn reset(State(machine): State<Arc<Machine>>, headers: HeaderMap, Json(bod
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let kind = body["ResetType"].as_str().unwrap().to_owned();
-    machine.off.store(kind == "ForceOff", Ordering::SeqCst);
+    // A power cycle gives back the state that it found.
+    let off = kind == "ForceOff" || (kind == "PowerCycle" && machine.off.load(Ordering::SeqCst));
+    machine.off.store(off, Ordering::SeqCst);
     machine.resets.lock().unwrap().push(kind);
     *machine.last_reset.lock().unwrap() = Some(controller::Moment::now().to_string());
     Ok(Json(json!({})))

@@ -29,8 +29,34 @@ async fn events_facts_and_requests_are_known_by_name_or_refused() {
         ("bmc.lockdown", vec![("value", "ajar")], "not `ajar`"),
         ("dpu.secure_boot", vec![("value", "disabled")], "needs the argument `dpu`"),
         ("instance.present", vec![("value", "true")], "cannot be reported"),
+        ("bmc.lockdown", vec![("value", "enabled"), ("unit", "x")], "fact `bmc.lockdown` has no argument `unit`"),
+        ("cleaned", vec![("failed", "True")], "the argument `failed` to be true or false, not `True`"),
+        ("cleaned", vec![("failed", "yes")], "the argument `failed` to be true or false, not `yes`"),
+        ("cleaned", vec![("failed", "1")], "the argument `failed` to be true or false, not `1`"),
+        ("cleaned", vec![("error", "disk is dead")], "event `cleaned` has no argument `error`; known are failed"),
+        ("cleaned", vec![("faild", "true")], "event `cleaned` has no argument `faild`, did you mean `failed`?"),
+        ("validated", vec![("failed", "no")], "to be true or false, not `no`"),
+        ("validated", vec![("result", "bad")], "event `validated` has no argument `result`"),
+        ("rebooted", vec![("failed", "true")], "event `rebooted` has no argument `failed`: it has none"),
+        ("dhcp_suppressed", vec![], "needs the argument `mac`"),
     ] {
         let status = site.site.report_host_event(event(kind, &arguments)).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument, "{kind}");
+        assert!(status.message().contains(words), "{}", status.message());
+    }
+    let stored = site.record(0).await.events;
+    let kinds: Vec<&str> = stored.values().flatten().map(|event| event.kind.as_str()).collect();
+    assert_eq!(kinds, ["discovered", "discovered"], "what is refused is not kept");
+    for (kind, arguments, words) in [
+        (
+            "maintenance",
+            vec![("operation", "power_on"), ("force", "true")],
+            "request `maintenance` has no argument `force`",
+        ),
+        ("dpu_reprovision", vec![("approved", "yes")], "to be true or false, not `yes`"),
+        ("decommission", vec![("approved", "true")], "has no argument `approved`: it has none"),
+    ] {
+        let status = site.request(kind, &arguments).await.unwrap_err();
         assert_eq!(status.code(), Code::InvalidArgument, "{kind}");
         assert!(status.message().contains(words), "{}", status.message());
     }
@@ -167,4 +193,39 @@ pub fn shipped_pack() -> Vec<site::RuleFile> {
     let dir = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/managed_host"));
     let files = controller::read_pack_dir(dir).unwrap();
     files.into_iter().map(|file| site::RuleFile { path: file.path, text: file.text }).collect()
+}
+
+#[tokio::test]
+async fn misspelt_names_of_operators_are_refused_and_those_of_dpus_shown_and_counted() {
+    let site = TestSite::start(1, "Ready").await;
+    let running = site.reconcile(settings());
+    for (probe, class, words) in [
+        (
+            "SkuValidation",
+            "PreventAllocation",
+            "no classification `PreventAllocation`, did you mean `PreventAllocations`?",
+        ),
+        ("SkuValidaton", "PreventAllocations", "no probe `SkuValidaton`, did you mean `SkuValidation`?"),
+    ] {
+        let status = site.put_alert(probe, class).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument);
+        assert!(status.message().contains(words), "{}", status.message());
+    }
+    assert_eq!(site.explain(0).await.undeclared, Vec::<String>::new());
+    let report = crate::site::Report { alert: Some(("BgpStat", "PreventAllocation")), ..Default::default() };
+    site.report(0, 1, report).await;
+    let names = ["probe BgpStat of host-0-dpu1", "classification PreventAllocation of BgpStat of host-0-dpu1"];
+    assert_eq!(site.explain(0).await.undeclared, names);
+    let host = Request::new(site::HostRef { host: "host-0".into() });
+    let detail = site.site.get_host(host).await.unwrap().into_inner();
+    assert_eq!(detail.undeclared, names);
+    assert!(detail.alerts.iter().any(|alert| alert.probe == "BgpStat"), "kept");
+    for _ in 0..200 {
+        if running.counters().names_undeclared() == 2 {
+            running.stop().await;
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(25)).await;
+    }
+    panic!("{} names are counted", running.counters().names_undeclared());
 }

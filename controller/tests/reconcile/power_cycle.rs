@@ -43,3 +43,44 @@ async fn a_host_is_powered_on_no_sooner_than_power_has_drained_and_a_restart_doe
     site.until(0, "the next state", |record| record.life.state.as_str() != POWER_CYCLE).await;
     running.stop().await;
 }
+
+#[tokio::test]
+async fn maintenance_cycles_the_power_as_a_whole_whatever_the_bmc_has_for_it() {
+    for (lacks, resets) in [(false, vec!["PowerCycle"]), (true, vec!["ForceOff", "On"])] {
+        let site = TestSite::start(1, "Ready").await;
+        let machine = std::sync::Arc::clone(&site.bmcs[0].machine);
+        machine.lacks_power_cycle.store(lacks, std::sync::atomic::Ordering::SeqCst);
+        let running = site.reconcile(settings());
+        site.request("maintenance", &[("operation", "power_cycle")]).await.unwrap();
+        site.until(0, "the end of maintenance", |record| record.requests.is_empty()).await;
+        site.until_state(0, "Ready").await;
+        assert_eq!(machine.resets(), resets, "lacks: {lacks}");
+        running.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_power_drain_is_off_cycle_and_on_once() {
+    for (lacks, resets) in [(false, ["ForceOff", "PowerCycle", "On"].as_slice()), (true, &["ForceOff", "On"])] {
+        for drains in [1, 2] {
+            let site = TestSite::start(1, "Ready").await;
+            let machine = std::sync::Arc::clone(&site.bmcs[0].machine);
+            machine.lacks_power_cycle.store(lacks, std::sync::atomic::Ordering::SeqCst);
+            let value = drains.to_string();
+            let report = proto::site::HostEvent {
+                host: "host-0".into(),
+                kind: "firmware.power_drains_left".into(),
+                arguments: [("value".to_owned(), value)].into(),
+            };
+            use proto::site::site_server::Site as _;
+            site.site.report_host_event(tonic::Request::new(report)).await.unwrap();
+            site.put_in_state("HostReprovision/ResetForNewFirmware").await;
+            let running = site.reconcile(settings());
+            site.until_state(0, "HostReprovision/NewFirmwareReportedWait").await;
+            let drained: Vec<String> = machine.resets().into_iter().take(resets.len() * drains).collect();
+            assert_eq!(drained, resets.repeat(drains), "lacks: {lacks}");
+            assert!(!machine.resets()[drained.len()..].contains(&"ForceOff".to_owned()), "{:?}", machine.resets());
+            running.stop().await;
+        }
+    }
+}

@@ -43,6 +43,10 @@ impl Running {
         self.counters.figures()
     }
 
+    pub fn counters(&self) -> &controller::ReconcileCounters {
+        &self.counters
+    }
+
     /// Ends it in good order.
     pub async fn stop(self) {
         let _ = self.stop.send(());
@@ -118,7 +122,9 @@ impl TestSite {
     ) -> Self {
         let dirty = DirtyHosts::default();
         let times = [("power_down_wait", drain), ("uefi_boot_wait", 0), ("dpu_wait_time", 0)];
-        let timeouts = times.map(|(name, seconds)| (name.to_owned(), i64::try_from(seconds).unwrap())).into();
+        let drains = ["power_drain_off", "power_drain_cycle", "power_drain_on"].map(|name| (name, 0));
+        let times = times.into_iter().chain(drains);
+        let timeouts = times.map(|(name, seconds)| (name.to_owned(), i64::try_from(seconds).unwrap())).collect();
         let options = rules::LoadOptions { timeouts, ..Default::default() };
         let switches = rules::Site::default();
         let settings =
@@ -269,6 +275,39 @@ impl TestSite {
             arguments: BTreeMap::new().into_iter().collect(),
         };
         self.site.report_host_event(Request::new(event)).await.unwrap();
+    }
+
+    /// Asks for something on the first host.
+    pub async fn request(&self, kind: &str, arguments: &[(&str, &str)]) -> Result<(), tonic::Status> {
+        let arguments = arguments.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let request = site::HostRequest { host: "host-0".into(), kind: kind.into(), arguments, ..Default::default() };
+        self.site.request_host(Request::new(request)).await.map(drop)
+    }
+
+    /// Puts a report with one alert on the first host, as an operator does.
+    pub async fn put_alert(&self, probe: &str, classification: &str) -> Result<(), tonic::Status> {
+        let alert = health::HealthProbeAlert {
+            id: probe.into(),
+            message: "to be looked at".into(),
+            classifications: vec![classification.into()],
+            ..Default::default()
+        };
+        let report = health::HealthReport { source: "operator".into(), alerts: vec![alert], ..Default::default() };
+        let entry = forge::HealthReportEntry { report: Some(report), mode: forge::HealthReportApplyMode::Merge as i32 };
+        let insert = forge::InsertMachineHealthReportRequest {
+            machine_id: Some((&host_id(0)).into()),
+            health_report_entry: Some(entry),
+        };
+        self.forge.insert_machine_health_report(Request::new(insert)).await.map(drop)
+    }
+
+    /// Takes the first host to a state, whatever the rules say.
+    pub async fn put_in_state(&self, state: &str) {
+        let to = store::Transition { to: state.into(), ..store::Transition::default() };
+        let mut tx = self.store.write().await.unwrap();
+        let read = tx.life(&host_id(0)).await.unwrap().version;
+        tx.commit_transition(&host_id(0), read, &to, Moment::now()).await.unwrap();
+        tx.commit().await.unwrap();
     }
 
     pub async fn explain(&self, host: usize) -> site::Explanation {

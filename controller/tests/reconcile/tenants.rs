@@ -5,7 +5,6 @@ use std::{sync::atomic::Ordering, time::Duration};
 use proto::{
     common, forge,
     forge::forge_server::Forge as _,
-    health,
     site::{self, site_server::Site as _},
 };
 use tonic::{Code, Request};
@@ -40,23 +39,14 @@ async fn evidence_keeps_an_instance_from_its_tenants_release_but_not_from_force_
     let site = TestSite::start(1, "Ready").await;
     let running = site.reconcile(settings());
     let instance = with_instance(&site).await;
-    let alert = health::HealthProbeAlert {
-        id: "Evidence".into(),
-        message: "to be looked at".into(),
-        classifications: vec!["PreventInstanceDeletion".into()],
-        ..Default::default()
-    };
-    let report = health::HealthReport { source: "operator".into(), alerts: vec![alert], ..Default::default() };
-    let entry = forge::HealthReportEntry { report: Some(report), mode: forge::HealthReportApplyMode::Merge as i32 };
-    let insert = forge::InsertMachineHealthReportRequest {
-        machine_id: Some((&host_id(0)).into()),
-        health_report_entry: Some(entry),
-    };
-    site.forge.insert_machine_health_report(Request::new(insert)).await.unwrap();
+    site.put_alert("SkuValidation", "PreventInstanceDeletion").await.unwrap();
     let release = forge::InstanceReleaseRequest { id: Some(instance), ..Default::default() };
     let refusal = site.forge.release_instance(Request::new(release)).await.unwrap_err();
     assert_eq!(refusal.code(), Code::FailedPrecondition);
-    assert!(refusal.message().contains("alert Evidence has PreventInstanceDeletion: to be looked at"), "{refusal}");
+    assert!(
+        refusal.message().contains("alert SkuValidation has PreventInstanceDeletion: to be looked at"),
+        "{refusal}"
+    );
     assert_eq!(site.state(0).await, "Assigned/Ready");
 
     let force = site::HostRequest { host: "host-0".into(), kind: "force_delete".into(), ..Default::default() };
@@ -89,4 +79,69 @@ async fn an_instance_waits_for_a_dpu_that_it_needs_and_the_site_no_longer_knows(
     assert_eq!(life.state.as_str(), "Assigned/WaitingForNetworkConfig");
     assert_eq!(life.outcome.gate, "managed_host_config_synced", "{:?}", life.outcome);
     running.stop().await;
+}
+
+#[tokio::test]
+async fn an_ipxe_script_is_asked_for_with_an_instance_and_gone_with_it() {
+    let site = TestSite::start(1, "Ready").await;
+    let refused = site.request("custom_ipxe", &[]).await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    assert_eq!(refused.message(), "host-0 has no instance that could boot into an iPXE script");
+    let running = site.reconcile(settings());
+    let instance = with_instance(&site).await;
+    running.stop().await;
+    site.request("custom_ipxe", &[]).await.unwrap();
+    assert_eq!(site.record(0).await.requests.len(), 1);
+    let mut tx = site.store.write().await.unwrap();
+    tx.release_instance(instance.value.parse().unwrap()).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(site.record(0).await.requests, [], "the next tenant's host goes through all checks");
+}
+
+#[tokio::test]
+async fn a_free_host_that_nobody_can_have_says_so() {
+    let site = TestSite::start(1, "Ready").await;
+    let running = site.reconcile(settings());
+    site.acknowledge_all(0).await;
+    let list = async || {
+        let request = Request::new(site::ListHostsRequest::default());
+        site.site.list_hosts(request).await.unwrap().into_inner().hosts.remove(0).withheld
+    };
+    let counted = async |number: u64| {
+        for _ in 0..200 {
+            if running.counters().hosts_withheld() == number {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        panic!("{} hosts are withheld", running.counters().hosts_withheld());
+    };
+    counted(0).await;
+    assert_eq!((list().await.as_str(), site.explain(0).await.withheld.as_str()), ("", ""));
+    site.put_alert("SkuValidation", "PreventAllocations").await.unwrap();
+    counted(1).await;
+    let why = "alert SkuValidation has PreventAllocations: to be looked at";
+    assert_eq!((list().await.as_str(), site.explain(0).await.withheld.as_str()), (why, why));
+    let remove =
+        forge::RemoveMachineHealthReportRequest { machine_id: Some((&host_id(0)).into()), source: "operator".into() };
+    site.forge.remove_machine_health_report(Request::new(remove)).await.unwrap();
+    counted(0).await;
+    assert_eq!(list().await, "");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_dpu_that_could_not_apply_its_configuration_is_not_healthy() {
+    let site = TestSite::start(1, "Ready").await;
+    let error = "NVUE refused the configuration at `nv config apply`: no such vlan";
+    let status = forge::DpuNetworkStatus {
+        dpu_machine_id: Some((&dpu_id(0, 0)).into()),
+        network_config_error: Some(error.into()),
+        dpu_health: Some(proto::health::HealthReport::default()),
+        ..Default::default()
+    };
+    site.forge.record_dpu_network_status(Request::new(status)).await.unwrap();
+    let dpus = site.site.list_dpus(Request::new(site::ListDpusRequest::default())).await.unwrap().into_inner().dpus;
+    assert_eq!((dpus[0].healthy, dpus[0].network_config_error.as_str()), (false, error));
+    assert!(dpus[1].healthy);
 }

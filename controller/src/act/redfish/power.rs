@@ -67,19 +67,18 @@ impl ResetType {
         match (self, power) {
             (Self::On, Some(PowerState::On | PowerState::PoweringOn))
             | (Self::ForceOff | Self::GracefulShutdown, Some(PowerState::Off)) => None,
-            (Self::ForceRestart | Self::GracefulRestart | Self::PowerCycle, Some(PowerState::Off)) => Some(Self::On),
+            (Self::ForceRestart | Self::GracefulRestart, Some(PowerState::Off)) => Some(Self::On),
             _ => Some(self),
         }
     }
 
-    /// What does nearly the same on a BMC that lacks this type.
+    /// What does nearly the same on a BMC that lacks this type. Half of it is not the same: a power cycle has none.
     #[must_use]
     pub fn fallback(self) -> Option<Self> {
         match self {
-            Self::PowerCycle => Some(Self::ForceOff),
             Self::GracefulRestart => Some(Self::ForceRestart),
             Self::GracefulShutdown => Some(Self::ForceOff),
-            Self::On | Self::ForceOff | Self::ForceRestart => None,
+            Self::On | Self::ForceOff | Self::ForceRestart | Self::PowerCycle => None,
         }
     }
 }
@@ -95,7 +94,7 @@ mod tests {
             (ResetType::ForceRestart, on, Some(ResetType::ForceRestart)),
             (ResetType::ForceRestart, off, Some(ResetType::On)),
             (ResetType::ForceRestart, None, Some(ResetType::ForceRestart)),
-            (ResetType::PowerCycle, off, Some(ResetType::On)),
+            (ResetType::PowerCycle, off, Some(ResetType::PowerCycle)),
             (ResetType::On, on, None),
             (ResetType::On, Some(PowerState::PoweringOn), None),
             (ResetType::On, Some(PowerState::PoweringOff), Some(ResetType::On)),

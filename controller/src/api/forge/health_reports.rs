@@ -56,6 +56,7 @@ impl ForgeService {
         let stored = tx.health_reports(&machine).await.map_err(from_store)?;
         let former = stored.iter().map(|entry| &entry.report).find(|former| former.source == source);
         let report = reports::read("health_report_entry.report", report, source, former, now)?;
+        self.judge.check_names(&report).map_err(|fault| invalid("health_report_entry.report.alerts", fault))?;
         tx.put_health_report(&machine, &AppliedReport { mode, report }).await.map_err(from_store)?;
         tx.commit().await.map_err(from_store)?;
         self.dirty.mark(host);

@@ -22,6 +22,8 @@ impl SiteService {
             host: record.host.name.clone(),
             machine_id: record.host.id.to_string(),
             action_error: action_error(&record),
+            withheld: self.judge().withheld(&record).unwrap_or_default(),
+            undeclared: self.judge().undeclared(&record),
             ..told(ask(&rules, |rules| rules.explain(&snapshot)), &snapshot, rules.hash())
         })
     }

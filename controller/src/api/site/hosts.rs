@@ -86,6 +86,7 @@ impl SiteService {
             bmc_url: record.host.bmc.url.clone(),
             mac: record.host.mac.clone(),
             actions: actions.collect(),
+            undeclared: self.judge().undeclared(&record),
             quarantine_reason: record.host.quarantine.and_then(|quarantine| quarantine.reason).unwrap_or_default(),
         })
     }
@@ -115,6 +116,7 @@ impl SiteService {
         site::HostSummary {
             above_sla,
             sla_seconds: sla.and_then(|limit| u64::try_from(limit).ok()).unwrap_or_default(),
+            withheld: self.judge().withheld(record).unwrap_or_default(),
             ..summary::host(record)
         }
     }

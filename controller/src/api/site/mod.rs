@@ -20,7 +20,7 @@ use proto::site::{self, site_server::Site};
 use tonic::{Request, Response, Status, async_trait};
 
 use crate::{
-    DirtyHosts,
+    DirtyHosts, Judge,
     access::Caller,
     network::SiteNetwork,
     rule_packs::RulePacks,
@@ -48,6 +48,10 @@ impl SiteService {
         dirty: DirtyHosts,
     ) -> Self {
         Self { store, network, packs, switches, dirty }
+    }
+
+    fn judge(&self) -> Judge {
+        Judge::new(Arc::clone(self.packs.rules()), self.switches.clone())
     }
 
     /// Commits what can have changed the networks of instances.

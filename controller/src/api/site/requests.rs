@@ -16,16 +16,10 @@ const LONGEST_ARGUMENT: usize = 4_096;
 
 impl SiteService {
     pub(super) async fn request(&self, request: site::HostRequest) -> Result<(), Status> {
-        let known: Vec<&str> = facts::REQUESTS.iter().map(|(kind, _)| *kind).collect();
-        if !known.contains(&request.kind.as_str()) {
-            return Err(unknown("request", &request.kind, &known));
-        }
+        let kind = known("request", &request.kind, facts::REQUESTS)?;
         let arguments = checked(request.arguments)?;
-        let operation = arguments.get("operation").map(String::as_str).unwrap_or_default();
-        if request.kind == "maintenance" && !request.withdraw && !facts::MAINTENANCE.contains(&operation) {
-            let fault =
-                format!("request `maintenance` needs the argument `operation`{}", hint(operation, &facts::MAINTENANCE));
-            return Err(Status::invalid_argument(fault));
+        if !request.withdraw {
+            kind.check("request", &arguments).map_err(|fault| Status::invalid_argument(fault.to_string()))?;
         }
         let mut tx = self.store.write().await.map_err(from_store)?;
         let host = tx.find_host(&request.host).await.map_err(from_store)?;
@@ -33,6 +27,13 @@ impl SiteService {
             let life = tx.life(&host.id).await.map_err(from_store)?;
             if life.failure.is_none() {
                 let fault = format!("{} has not failed: it is in state {}", host.name, life.state);
+                return Err(Status::failed_precondition(fault));
+            }
+        }
+        if request.kind == "custom_ipxe" && !request.withdraw {
+            let record = tx.host_record(&host.id).await.map_err(from_store)?;
+            if record.instance.is_none() {
+                let fault = format!("{} has no instance that could boot into an iPXE script", host.name);
                 return Err(Status::failed_precondition(fault));
             }
         }
@@ -78,18 +79,21 @@ impl SiteService {
             }
             None => host.id.clone(),
         };
-        let known: Vec<&str> = facts::EVENTS.iter().map(|(kind, _)| *kind).collect();
         let observed = event.kind.contains('.') || event.kind == "dhcp_suppressed";
         if observed && matches!(caller, Caller::Machine(_)) {
             let fault = format!("{caller} may not report `{}`: observers do", event.kind.escape_default());
             return Err(Status::permission_denied(fault));
         }
+        if !event.kind.contains('.') {
+            let kind = known("event", &event.kind, facts::EVENTS)?;
+            kind.check("event", &arguments).map_err(|fault| Status::invalid_argument(fault.to_string()))?;
+        }
         if event.kind == "dhcp_suppressed" {
             acknowledge(&mut tx, &host, arguments.get("mac"), now).await?;
-        } else if known.contains(&event.kind.as_str()) {
+        } else if !event.kind.contains('.') {
             let event = Event { kind: event.kind, at: now, arguments };
             tx.put_event(&machine, &event).await.map_err(from_store)?;
-        } else if event.kind.contains('.') {
+        } else {
             let of_dpu = event.kind.starts_with("dpu.");
             if of_dpu == (machine == host.id) {
                 let fault = if of_dpu { "needs the argument `dpu`" } else { "is not a fact of a DPU" };
@@ -98,11 +102,13 @@ impl SiteService {
             let Some(value) = arguments.get("value") else {
                 return Err(Status::invalid_argument(format!("fact `{}` needs the argument `value`", event.kind)));
             };
+            if let Some(name) = arguments.keys().find(|name| *name != "value") {
+                let fault = format!("fact `{}` has no argument `{}`", event.kind, name.escape_default());
+                return Err(Status::invalid_argument(fault));
+            }
             let finding = facts::finding_of(&event.kind, value, now)
                 .map_err(|fault| Status::invalid_argument(fault.to_string()))?;
             tx.put_finding(&machine, &finding).await.map_err(from_store)?;
-        } else {
-            return Err(unknown("event", &event.kind, &known));
         }
         tx.commit().await.map_err(from_store)?;
         self.dirty.mark(host.id);
@@ -125,9 +131,12 @@ async fn acknowledge(tx: &mut Tx, host: &Host, mac: Option<&String>, now: Moment
     tx.put_finding(&host.id, &Finding { name: NAME.to_owned(), value: macs.into(), at: now }).await.map_err(from_store)
 }
 
-fn unknown(what: &str, kind: &str, known: &[&str]) -> Status {
-    let short: String = kind.chars().take(80).collect();
-    Status::invalid_argument(format!("there is no {what} `{}`{}", short.escape_default(), hint(&short, known)))
+fn known<'k>(what: &str, name: &str, kinds: &'k [facts::Kind]) -> Result<&'k facts::Kind, Status> {
+    kinds.iter().find(|kind| kind.name == name).ok_or_else(|| {
+        let short: String = name.chars().take(80).collect();
+        let names: Vec<&str> = kinds.iter().map(|kind| kind.name).collect();
+        Status::invalid_argument(format!("there is no {what} `{}`{}", short.escape_default(), hint(&short, &names)))
+    })
 }
 
 fn checked(

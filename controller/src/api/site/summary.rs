@@ -73,7 +73,8 @@ pub(super) fn dpu(record: &HostRecord, dpu: &Dpu) -> DpuView {
         desired_instance_network_config_version: text(wanted),
         applied_instance_network_config_version: text(seen.and_then(|seen| seen.instance_network_version)),
         network_config_error: seen.and_then(|seen| seen.network_error.clone()).unwrap_or_default(),
-        healthy: agent && alerts.is_empty(),
+        // Whatever it says of its health: what it is to run does not run.
+        healthy: agent && alerts.is_empty() && seen.is_none_or(|seen| seen.network_error.is_none()),
         alerts,
     };
     DpuView { status, current }

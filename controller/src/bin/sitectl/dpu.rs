@@ -84,7 +84,11 @@ pub(crate) fn status(dpus: &[DpuStatus], now: SystemTime) -> String {
             "" => alert.probe.clone(),
             target => format!("{} {target}", alert.probe),
         });
-        let health = if dpu.healthy { "healthy".to_owned() } else { alerts.collect::<Vec<_>>().join(", ") };
+        let mut faults: Vec<String> = alerts.collect();
+        if !dpu.network_config_error.is_empty() {
+            faults.push(format!("configuration not applied: {}", dpu.network_config_error));
+        }
+        let health = if dpu.healthy { "healthy".to_owned() } else { faults.join(", ") };
         [
             name,
             dpu.host.clone(),
@@ -92,11 +96,7 @@ pub(crate) fn status(dpus: &[DpuStatus], now: SystemTime) -> String {
             report,
             version(&dpu.applied_network_config_version, &dpu.desired_network_config_version),
             version(&dpu.applied_instance_network_config_version, &dpu.desired_instance_network_config_version),
-            if dpu.network_config_error.is_empty() {
-                health
-            } else {
-                format!("{health} ({})", dpu.network_config_error)
-            },
+            health,
         ]
     };
     table(

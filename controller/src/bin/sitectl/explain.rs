@@ -15,6 +15,7 @@ pub(crate) fn text(answer: &Explanation, now: SystemTime) -> String {
         ("since", since),
         ("verdict", verdict(answer)),
         ("gate", answer.gate.clone()),
+        ("withheld", answer.withheld.clone()),
         ("action", answer.action_error.clone()),
         ("rules", answer.pack_hash.get(..12).unwrap_or(&answer.pack_hash).to_owned()),
     ])];
@@ -23,6 +24,9 @@ pub(crate) fn text(answer: &Explanation, now: SystemTime) -> String {
     }
     if !answer.alerts.is_empty() {
         parts.push(alerts(&answer.alerts, now));
+    }
+    if !answer.undeclared.is_empty() {
+        parts.push(undeclared(&answer.undeclared));
     }
     if !answer.arms.is_empty() {
         parts.push(arms(&answer.arms));
@@ -39,6 +43,11 @@ pub(crate) fn since(at: &str, limit_seconds: u64, exceeded: bool, now: SystemTim
     };
     let late = if exceeded { " EXCEEDED" } else { "" };
     format!("{}  ({}{limit}{late})", clock(at), ago(at, now))
+}
+
+/// Names that count for nothing, one a line.
+pub(crate) fn undeclared(names: &[String]) -> String {
+    format!("not declared by the rules\n  {}", names.join("\n  "))
 }
 
 fn verdict(answer: &Explanation) -> String {

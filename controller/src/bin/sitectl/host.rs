@@ -195,7 +195,10 @@ fn list(answer: &ListHostsResponse) -> String {
         let state = if host.above_sla { format!("{} !", host.state) } else { host.state.clone() };
         let dpus = format!("{}/{}", host.dpus_ready, host.dpus);
         let quarantine = if host.quarantined { "in quarantine; " } else { "" };
-        let reason = format!("{quarantine}{}", host.reason);
+        let reason = match host.withheld.as_str() {
+            "" => format!("{quarantine}{}", host.reason),
+            why => format!("{quarantine}no tenant can have it: {why}"),
+        };
         [host.name.clone(), state, ago(&host.state_since, now), dpus, host.instance_id.clone(), reason]
     };
     let text = table(
@@ -225,6 +228,7 @@ fn show(host: &HostDetail) -> String {
         ("since", explain::since(&summary.state_since, summary.sla_seconds, summary.above_sla, now)),
         ("outcome", summary.outcome),
         ("reason", summary.reason),
+        ("withheld", summary.withheld),
         ("instance", summary.instance_id),
         ("network", format!("{network}  {}", host.network_config_version)),
         ("quarantine", quarantine),
@@ -234,6 +238,9 @@ fn show(host: &HostDetail) -> String {
     parts.push(dpu::status(&host.dpus, now));
     if !host.alerts.is_empty() {
         parts.push(explain::alerts(&host.alerts, now));
+    }
+    if !host.undeclared.is_empty() {
+        parts.push(explain::undeclared(&host.undeclared));
     }
     if !host.actions.is_empty() {
         let rows = host.actions.iter().map(|action| {
