@@ -76,7 +76,7 @@ async fn a_power_drain_is_off_cycle_and_on_once() {
             site.site.report_host_event(tonic::Request::new(report)).await.unwrap();
             site.put_in_state("HostReprovision/ResetForNewFirmware").await;
             let running = site.reconcile(settings());
-            site.until_state(0, "HostReprovision/NewFirmwareReportedWait").await;
+            site.until_state(0, "Ready").await;
             let drained: Vec<String> = machine.resets().into_iter().take(resets.len() * drains).collect();
             assert_eq!(drained, resets.repeat(drains), "lacks: {lacks}");
             assert!(!machine.resets()[drained.len()..].contains(&"ForceOff".to_owned()), "{:?}", machine.resets());
