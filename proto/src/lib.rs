@@ -1,14 +1,13 @@
 //! The site's wire protocol.
 //!
 //! [`forge`], [`common`] and [`health`] are the deployed protocol between DPU agents, tenants and a site controller, a
-//! subset with the same names, numbers and types. [`site`] is this product's own operator interface. The ids and
-//! versions that travel as text are parsed here, once, into [`MachineId`] and [`ConfigVersion`].
+//! subset with the same names, numbers and types. [`site`] is this product's own operator interface. What
+//! travels as text or as a message is parsed into the types of the crate `types`, which are named here again.
 
-mod config_version;
-mod machine_id;
+#[cfg(feature = "messages")]
+mod convert;
 
-pub use config_version::{ConfigVersion, ConfigVersionError};
-pub use machine_id::{MachineId, MachineIdError, MachineKind};
+pub use types::{ConfigVersion, ConfigVersionError, MachineId, MachineIdError, MachineKind};
 
 /// Ids shared by all messages.
 #[cfg(feature = "messages")]

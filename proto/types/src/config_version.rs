@@ -1,3 +1,5 @@
+//! Versions of intents, as they travel in the protocol and stand in the database.
+
 use std::{fmt, str::FromStr};
 
 /// Version of one intent, `V<number>-T<microseconds since the epoch>` as text.

@@ -1,3 +1,5 @@
+//! Ids of hosts and DPUs.
+
 use std::{fmt, str::FromStr, sync::Arc};
 
 /// Id of a host or DPU, derived from its hardware: `fm100`, a letter for the kind, a letter for the source of the
@@ -77,22 +79,6 @@ impl FromStr for MachineId {
             return refuse("its last 52 letters must be 0-9 or a-v");
         }
         Ok(Self(text.into()))
-    }
-}
-
-#[cfg(feature = "messages")]
-impl From<&MachineId> for crate::common::MachineId {
-    fn from(id: &MachineId) -> Self {
-        Self { id: id.to_string() }
-    }
-}
-
-#[cfg(feature = "messages")]
-impl TryFrom<&crate::common::MachineId> for MachineId {
-    type Error = MachineIdError;
-
-    fn try_from(id: &crate::common::MachineId) -> Result<Self, Self::Error> {
-        id.id.parse()
     }
 }
 
