@@ -10,7 +10,7 @@ fn main() -> ExitCode {
     match cli::Cli::parse().run() {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("dpu-agent: {error:#}");
+            eprintln!("dpu-agent: {}", types::printable(&format!("{error:#}")));
             ExitCode::from(2)
         }
     }

@@ -1,7 +1,8 @@
+//! One agent at a time for a state directory.
+
 use std::{
     fs::{File, TryLockError},
     io,
-    os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
 
@@ -17,8 +18,8 @@ impl Sole {
     /// If the directory or its lock cannot be used.
     pub fn take(state_dir: &Path) -> io::Result<Option<Self>> {
         std::fs::create_dir_all(state_dir)?;
-        let mut options = File::options();
-        let file = options.create(true).truncate(false).write(true).mode(0o600).open(state_dir.join(LOCK))?;
+        // The directory itself, not a file in it that somebody could remove.
+        let file = File::open(state_dir)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -31,7 +32,7 @@ impl Sole {
     /// # Errors
     /// If the lock cannot be looked at.
     pub fn is_taken(state_dir: &Path) -> io::Result<bool> {
-        let file = match File::open(state_dir.join(LOCK)) {
+        let file = match File::open(state_dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             file => file?,
         };
@@ -42,8 +43,6 @@ impl Sole {
         }
     }
 }
-
-const LOCK: &str = "lock";
 
 #[cfg(test)]
 mod tests {
@@ -56,6 +55,11 @@ mod tests {
         assert!(!Sole::is_taken(&place).unwrap());
         let first = Sole::take(&place).unwrap().unwrap();
         assert!(Sole::is_taken(&place).unwrap());
+        assert!(Sole::take(&place).unwrap().is_none());
+        // Whatever is removed from it.
+        for entry in std::fs::read_dir(&place).unwrap() {
+            std::fs::remove_file(entry.unwrap().path()).unwrap();
+        }
         assert!(Sole::take(&place).unwrap().is_none());
         drop(first);
         assert!(!Sole::is_taken(&place).unwrap());

@@ -1,6 +1,5 @@
 use std::{
     collections::BTreeMap,
-    fs,
     net::SocketAddr,
     path::{Path, PathBuf},
     time::Duration,
@@ -8,6 +7,7 @@ use std::{
 
 use serde::Deserialize;
 use toml::Table;
+use types::read_text;
 
 use crate::{Access, IssuerFiles};
 
@@ -17,11 +17,17 @@ pub struct Config {
     /// Where gRPC is served; port 0 takes a free one.
     #[serde(default = "default_listen")]
     pub listen: SocketAddr,
+    /// Whoever reaches `listen` may do everything, and that is meant: without client certificates, only addresses of this
+    /// machine are served unless this says so.
+    #[serde(default)]
+    pub open: bool,
     /// Where metrics are served; not at all if absent.
     pub metrics_listen: Option<SocketAddr>,
     /// `sqlite:PATH`, `sqlite::memory:` or `postgres://USER:PASSWORD@HOST/DATABASE`.
     #[serde(default = "default_database")]
     pub database: String,
+    /// File that holds `database`, for one with a password that is not to stand here.
+    pub database_file: Option<PathBuf>,
     /// Directory of the rule pack.
     pub rules: Option<PathBuf>,
     /// Share of hosts that other rules may decide otherwise without anybody insisting, from 0 to 1.
@@ -176,7 +182,9 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: default_listen(),
+            open: false,
             metrics_listen: None,
+            database_file: None,
             database: default_database(),
             rules: None,
             rules_changed_share: default_rules_changed_share(),
@@ -203,8 +211,7 @@ impl Config {
     /// If it cannot be read, is no TOML, has an unknown key or a wrong value.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let shown = path.display().to_string();
-        let text = fs::read_to_string(path)
-            .map_err(|error| ConfigError::Read { path: shown.clone(), fault: error.to_string() })?;
+        let text = read_text(path, MOST_BYTES).map_err(|error| read_fault(path, &error))?;
         let mut config = Self::parse(&shown, &text)?;
         let base = path.parent().unwrap_or(Path::new(""));
         let files = [&mut config.rules, &mut config.site_file, &mut config.address_file, &mut config.bmc.ca];
@@ -221,6 +228,15 @@ impl Config {
                 *file = base.join(&*file);
             }
         }
+        if let Some(access) = &mut config.access
+            && let Some(file) = &mut access.refused
+        {
+            *file = base.join(&*file);
+        }
+        if let Some(file) = config.database_file.as_ref().map(|file| base.join(file)) {
+            let text = read_text(&file, MOST_BYTES).map_err(|error| read_fault(&file, &error))?;
+            config.database = text.trim().to_owned();
+        }
         if let Some(file) = config.database.strip_prefix("sqlite:")
             && file != ":memory:"
         {
@@ -234,7 +250,8 @@ impl Config {
     /// # Errors
     /// If it is no TOML, has an unknown key or a wrong value.
     pub fn parse(path: &str, text: &str) -> Result<Self, ConfigError> {
-        let wrong = |fault: String| ConfigError::Wrong { path: path.to_owned(), fault };
+        // The reader shows the line that is wrong, whatever stands in it.
+        let wrong = |fault: String| ConfigError::Wrong { path: path.to_owned(), fault: without_passwords(&fault) };
         let table: Table = text.parse().map_err(|error: toml::de::Error| wrong(error.to_string()))?;
         let unknown = unknown_keys(&table);
         if !unknown.is_empty() {
@@ -264,13 +281,13 @@ const KEYS: &[(&str, &[&str])] = &[
         "",
         &[
             "listen", "metrics_listen", "database", "rules", "rules_changed_share", "site_file", "address_file", "timing",
-            "tls", "access", "issuer", "log", "bmc", "site", "rule_timeouts", "rule_limits",
+            "tls", "access", "issuer", "log", "bmc", "site", "rule_timeouts", "rule_limits", "open", "database_file",
         ],
     ),
     ("bmc", &["ca", "timeout_secs"]),
     ("timing", &["sweep_secs", "drain_secs"]),
     ("tls", &["cert", "key", "client_ca"]),
-    ("access", &["machines", "operators", "tenants", "observers"]),
+    ("access", &["machines", "operators", "tenants", "observers", "refused"]),
     ("issuer", &["cert", "key", "valid_days", "late_days"]),
     ("log", &["format", "filter"]),
 ];
@@ -285,6 +302,35 @@ fn unknown_keys(table: &Table) -> Vec<String> {
         }
     }
     faults
+}
+
+/// Most bytes of a file of settings.
+const MOST_BYTES: u64 = 1 << 20;
+
+fn read_fault(path: &Path, error: &std::io::Error) -> ConfigError {
+    ConfigError::Read { path: path.display().to_string(), fault: error.to_string() }
+}
+
+/// A text without what stands between the `://` and the `@` of URLs in it, and without passwords among their parameters.
+pub(crate) fn without_passwords(text: &str) -> String {
+    let word = |word: &str| {
+        let word = match (word.split_once("://"), word.rsplit_once('@')) {
+            (Some((scheme, _)), Some((_, host))) => format!("{scheme}://***@{host}"),
+            _ => word.to_owned(),
+        };
+        match word.split_once("password=") {
+            Some((before, _)) if before.contains("://") => format!("{before}password=***"),
+            _ => word,
+        }
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a database's URL holds a password.
+#[must_use]
+pub fn has_password(url: &str) -> bool {
+    let user = url.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@')).map(|(user, _)| user);
+    user.is_some_and(|user| user.contains(':')) || url.contains("password=")
 }
 
 fn seconds(value: f64) -> Duration {
@@ -329,6 +375,12 @@ mod tests {
         ] {
             assert_eq!(Config::parse("c", text).unwrap_err().to_string(), fault);
         }
+        let secret = "database = 'postgres://site:p@ss@db/site?password=x";
+        let error = Config::parse("c", secret).unwrap_err().to_string();
+        assert!(
+            error.contains("postgres://***@") && !error.contains("p@ss") && !error.contains("password=x"),
+            "{error}"
+        );
         let error = Config::parse("c", "database = 7").unwrap_err().to_string();
         assert!(error.contains("line 1") && error.contains("expected a string"), "{error}");
     }

@@ -33,7 +33,7 @@ pub use api::{
     forge::ForgeService,
     site::{SiteService, told},
 };
-pub use config::{BmcAccess, Config, ConfigError, Log, LogFormat, Timing, Tls};
+pub use config::{BmcAccess, Config, ConfigError, Log, LogFormat, Timing, Tls, has_password};
 pub use dirty::DirtyHosts;
 pub use host_spec::{SpecFault, check_hosts};
 pub use ids::{InstanceId, VpcId, VpcPrefixId};

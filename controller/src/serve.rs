@@ -12,7 +12,7 @@ use crate::{
     AccessFault, Config, DirtyHosts, ForgeService, IssuerFault, Judge, Moment, ReconcileCounters, ReconcileSettings,
     Reconciler, Redfish, RedfishSettings, RedfishSetupError, RulePackError, RulePacks, RuleSettings, RulesInForce,
     SiteFile, SiteFileError, SiteService, SpecFault, Tls,
-    access::{Clients, Gatekeeper, Issuer},
+    access::{Clients, Gatekeeper, Issuer, RefusedCertificates},
     add_hosts, check_hosts,
     inventory::give_missing_addresses,
     metrics::{self, Calls},
@@ -48,6 +48,12 @@ pub enum ServeError {
     /// The configuration's roles make no sense.
     #[error(transparent)]
     Access(#[from] AccessFault),
+    /// Everybody could do everything.
+    #[error(
+        "{0} is no address of this machine alone, and without tls.client_ca whoever reaches it may do everything: set \
+         tls.client_ca, or `open = true` if that is meant"
+    )]
+    Open(SocketAddr),
     /// There are roles, but nothing to know clients by.
     #[error("[access] needs tls.client_ca: without certificates nobody is known")]
     NoCertificates,
@@ -91,7 +97,7 @@ pub enum ServeError {
 pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), ServeError> {
     let clients = clients(&config)?;
     let issuer = issuer(&config, clients.as_ref())?.map(Arc::new);
-    let gatekeeper = Gatekeeper::new(clients);
+    let gatekeeper = Gatekeeper::new(clients, refused_certificates(&config)?);
     let site_file = config.site_file.as_ref().map(SiteFile::read).transpose().map_err(ServeError::SiteFile)?;
     let site = site_file.as_ref().and_then(|file| file.network.clone()).map(Arc::new);
     if site.is_none() {
@@ -320,11 +326,19 @@ fn clients(config: &Config) -> Result<Option<Clients>, ServeError> {
     match &config.access {
         Some(_) if !has_ca => Err(ServeError::NoCertificates),
         access if has_ca => Ok(Some(Clients::new(&access.clone().unwrap_or_default())?)),
+        _ if !config.listen.ip().is_loopback() && !config.open => Err(ServeError::Open(config.listen)),
         _ => {
             warn!("whoever reaches this address may do everything: set tls.client_ca on anything but a demo");
             Ok(None)
         }
     }
+}
+
+/// Certificates that are let in no more.
+fn refused_certificates(config: &Config) -> Result<Option<RefusedCertificates>, ServeError> {
+    let Some(path) = config.access.as_ref().and_then(|access| access.refused.as_ref()) else { return Ok(None) };
+    let fault = |error: io::Error| ServeError::File { path: path.display().to_string(), fault: error.to_string() };
+    RefusedCertificates::open(path).map(Some).map_err(fault)
 }
 
 fn issuer(config: &Config, clients: Option<&Clients>) -> Result<Option<Issuer>, ServeError> {

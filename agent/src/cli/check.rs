@@ -43,5 +43,5 @@ fn print(findings: &Findings, out: &mut impl std::io::Write) -> std::io::Result<
 }
 
 fn probe(id: &str, target: Option<&str>) -> String {
-    target.map_or_else(|| id.to_owned(), |target| format!("{id} {target}"))
+    one_line(&target.map_or_else(|| id.to_owned(), |target| format!("{id} {target}")))
 }

@@ -13,6 +13,7 @@ use std::{
 use agent::Settings;
 use clap::{Parser, Subcommand, ValueEnum};
 use serde::Serialize;
+use types::{one_line, printable};
 
 /// Makes a DPU run what its site controller wants, checks it, and reports it.
 #[derive(Debug, Parser)]
@@ -63,19 +64,6 @@ impl Cli {
     }
 }
 
-/// A text that others wrote, as one line for a terminal.
-fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for letter in text.trim_end().replace('\n', "; ").chars() {
-        match letter.is_control() {
-            true => line.extend(letter.escape_default()),
-            false => line.push(letter),
-        }
-    }
-    line
-}
-
 fn write_json(out: &mut impl io::Write, value: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, value)?;
-    writeln!(out)
+    writeln!(out, "{}", printable(&serde_json::to_string_pretty(value)?))
 }

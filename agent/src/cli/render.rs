@@ -1,6 +1,6 @@
 use std::{
     fs, io,
-    io::{Read as _, Write as _},
+    io::{IsTerminal as _, Read as _, Write as _},
     net::Ipv4Addr,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -149,7 +149,10 @@ impl Render {
             if !alone {
                 writeln!(out, "# ==> {name}")?;
             }
-            out.write_all(text.as_bytes())?;
+            match out.is_terminal() {
+                true => out.write_all(types::printable(text).as_bytes())?,
+                false => out.write_all(text.as_bytes())?,
+            }
         }
         out.flush()
     }

@@ -53,17 +53,16 @@ fn print(known: &Known, out: &mut impl Write) -> io::Result<()> {
     }
     let runs = &status.runs;
     let since = runs.since.as_deref().map(|since| format!(" since {}", to_the_second(since)));
-    writeln!(out, "runs        {}{}", runs.kind, since.unwrap_or_default())?;
+    writeln!(out, "runs        {}", one_line(&format!("{}{}", runs.kind, since.unwrap_or_default())))?;
     for (of, version) in [("host", &runs.managed_host_version), ("instance", &runs.instance_network_version)] {
         if let Some(version) = version {
-            writeln!(out, "  {of:<8}  {version}")?;
+            writeln!(out, "  {of:<8}  {}", one_line(version))?;
         }
     }
     writeln!(
         out,
-        "controller  {} (since {})",
-        one_line(&status.controller.answer),
-        to_the_second(&status.controller.since)
+        "controller  {}",
+        one_line(&format!("{} (since {})", status.controller.answer, to_the_second(&status.controller.since)))
     )?;
     if let Some(error) = &status.error {
         writeln!(out, "error       {}", one_line(error))?;

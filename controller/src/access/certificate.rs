@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use x509_cert::{
     Certificate,
@@ -16,16 +16,24 @@ pub(super) struct Names {
     pub(super) uris: Vec<String>,
     /// Organisational units of the subject.
     pub(super) units: Vec<String>,
+    /// Its number, in hexadecimal without zeros before it.
+    pub(super) serial: String,
+    /// The certificate, or its alternative names, cannot be read: it may be another's.
+    pub(super) unreadable: bool,
     /// When the certificate ends, since the epoch.
     pub(super) end: Option<Duration>,
 }
 
 impl Names {
-    /// Names in a certificate, DER. One that TLS has let in but that cannot be read has none.
+    /// Names in a certificate, DER.
     pub(super) fn of(der: &[u8]) -> Self {
-        let Ok(certificate) = Certificate::from_der(der) else { return Self::default() };
+        let Ok(certificate) = Certificate::from_der(der) else {
+            return Self { unreadable: true, ..Self::default() };
+        };
         let certificate = certificate.tbs_certificate();
-        let alternative = certificate.get_extension::<SubjectAltName>().ok().flatten();
+        let alternative = certificate.get_extension::<SubjectAltName>();
+        let unreadable = alternative.is_err();
+        let alternative = alternative.ok().flatten();
         let uri = |name: GeneralName| match name {
             GeneralName::UniformResourceIdentifier(uri) => Some(uri.as_str().to_owned()),
             _ => None,
@@ -35,8 +43,18 @@ impl Names {
         Self {
             uris: alternative.into_iter().flat_map(|(_, names)| names.0).filter_map(uri).collect(),
             units: units.map(|unit| unit.value().into_owned()).collect(),
+            serial: hexadecimal(certificate.serial_number().as_bytes()),
+            unreadable,
             end: Some(certificate.validity().not_after.to_unix_duration()),
         }
+    }
+
+    /// Whether a list of refused serials and names has one of these.
+    pub(super) fn any_of(&self, refused: &BTreeSet<String>) -> bool {
+        let units = self.units.iter().map(|unit| format!("OU={unit}"));
+        refused.contains(&self.serial)
+            || self.uris.iter().any(|uri| refused.contains(uri))
+            || units.into_iter().any(|unit| refused.contains(&unit))
     }
 
     /// For people.
@@ -45,4 +63,9 @@ impl Names {
         let all: Vec<String> = self.uris.iter().cloned().chain(units).collect();
         if all.is_empty() { "neither a URI nor an organisational unit".to_owned() } else { all.join(", ") }
     }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    digits.trim_start_matches('0').to_owned()
 }

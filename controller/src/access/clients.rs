@@ -1,4 +1,4 @@
-use std::fmt;
+use std::{fmt, path::PathBuf};
 
 use proto::MachineId;
 use serde::Deserialize;
@@ -18,6 +18,8 @@ pub struct Access {
     pub tenants: Vec<String>,
     /// Services that report what they see of hosts.
     pub observers: Vec<String>,
+    /// File of certificates that are let in no more, a line each: a serial number in hexadecimal, a URI, or `OU=NAME`.
+    pub refused: Option<PathBuf>,
 }
 
 impl Default for Access {
@@ -27,6 +29,7 @@ impl Default for Access {
             operators: vec!["OU=operators".to_owned()],
             tenants: vec!["OU=tenants".to_owned()],
             observers: vec!["OU=observers".to_owned()],
+            refused: None,
         }
     }
 }
@@ -94,14 +97,21 @@ impl Clients {
 
     /// Who has a certificate with these names. A machine's certificate is nothing but that, whatever else it says.
     pub(super) fn caller(&self, names: &Names) -> Result<Caller, Stranger> {
-        for uri in &names.uris {
-            for (before, after) in &self.machines {
-                let id = uri.strip_prefix(before.as_str()).and_then(|rest| rest.strip_suffix(after.as_str()));
-                if let Some(id) = id {
-                    let id: MachineId = id.parse().map_err(|_| Stranger(names.clone()))?;
-                    return Ok(Caller::Machine(id));
-                }
-            }
+        let stranger = || Stranger(names.clone());
+        if names.unreadable {
+            return Err(stranger());
+        }
+        let id_of = |uri: &String| {
+            let parts = self.machines.iter();
+            let mut ids =
+                parts.filter_map(|(before, after)| uri.strip_prefix(before.as_str())?.strip_suffix(after.as_str()));
+            ids.next().map(str::to_owned)
+        };
+        let mut machines = names.uris.iter().filter_map(id_of);
+        if let Some(id) = machines.next() {
+            // One that names two machines could speak for either.
+            let alone = machines.next().is_none();
+            return id.parse().ok().filter(|_| alone).map(Caller::Machine).ok_or_else(stranger);
         }
         let known = self.others.iter().find(|(_, pattern)| pattern.fits(names));
         known.map(|(caller, _)| caller.clone()).ok_or_else(|| Stranger(names.clone()))
@@ -159,6 +169,9 @@ mod tests {
             (names(&[&uri], &[]), Some(machine.clone())),
             (names(&["https://elsewhere", &uri], &["operators"]), Some(machine)),
             (names(&[&format!("{uri}x")], &["operators"]), None),
+            (names(&[&uri, &uri.replace(&id, &format!("fm100ds{:0>52}", 8))], &[]), None),
+            (names(&[&uri, &uri], &[]), None),
+            (Names { unreadable: true, ..names(&[&uri], &["operators"]) }, None),
             (names(&["spiffe://forge.local/forge-system/machine/"], &[]), None),
             (names(&[&uri.replace("forge.local", "other.local")], &[]), None),
             (names(&[], &["staff", "operators"]), Some(Caller::Operator)),

@@ -1,7 +1,8 @@
 use std::{
-    fmt, fs,
+    collections::HashMap,
+    fmt,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -19,7 +20,7 @@ use rustls::{
 use serde::Deserialize;
 use x509_cert::{
     Certificate,
-    der::{Decode as _, Encode as _, EncodePem as _, pem::LineEnding},
+    der::{Decode as _, Encode as _, EncodePem as _, Reader as _, SliceReader, asn1::UintRef, pem::LineEnding},
 };
 
 use super::{Caller, Clients, certificate::Names};
@@ -43,6 +44,13 @@ pub struct IssuerFiles {
 fn thirty() -> u16 {
     30
 }
+
+/// Certificates that a machine may have within ten minutes.
+const MOST_RENEWALS: usize = 8;
+const RATE: Duration = Duration::from_secs(600);
+
+/// Bits that an RSA key has at least.
+const MOST_WEAK: usize = 2048;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -91,6 +99,10 @@ pub(crate) enum RenewalRefusal {
     Strange(String),
     #[error("the certificate ended more than {0} days ago: it can only be replaced by hand")]
     TooLate(u16),
+    #[error("its key is too weak: RSA of {0} bits, at least {MOST_WEAK} are needed")]
+    WeakKey(usize),
+    #[error("{0} certificates were made for this machine within ten minutes: wait a while")]
+    TooOften(usize),
     #[error("no certificate can be made: {0}")]
     Signing(String),
 }
@@ -115,6 +127,8 @@ pub(crate) struct Issuer {
     clients: Clients,
     valid: Duration,
     late_days: u16,
+    /// When each machine was lately given one.
+    given: Mutex<HashMap<MachineId, Vec<Moment>>>,
 }
 
 impl Issuer {
@@ -152,6 +166,7 @@ impl Issuer {
             clients,
             valid: DAY * u32::from(files.valid_days),
             late_days: files.late_days,
+            given: Mutex::default(),
         };
         issuer.try_out(&files.cert)?;
         Ok(issuer)
@@ -177,10 +192,28 @@ impl Issuer {
             return Err(RenewalRefusal::TooLate(self.late_days));
         }
         let machine = self.owner(&CertificateDer::from(former), now_since.min(end))?;
+        if let Some(bits) = rsa_bits(certificate.subject_public_key_info()).filter(|bits| *bits < MOST_WEAK) {
+            return Err(RenewalRefusal::WeakKey(bits));
+        }
         let key = certificate.subject_public_key_info().to_der().map_err(|fault| unreadable(&fault))?;
         let key = SubjectPublicKeyInfo::from_der(&key).map_err(|fault| unreadable(&fault))?;
         let certificate = self.sign(&machine, &key, now)?;
         Ok((machine, Issued { certificate, private_key: None, issuing_ca: self.pem.clone() }))
+    }
+
+    /// Notes that a machine is given a certificate, unless it was given many lately.
+    pub(crate) fn rated(&self, machine: &MachineId, now: Moment) -> Result<(), RenewalRefusal> {
+        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        given.retain(|_, times| {
+            times.retain(|at| now.since(*at) < RATE);
+            !times.is_empty()
+        });
+        let times = given.entry(machine.clone()).or_default();
+        if times.len() >= MOST_RENEWALS {
+            return Err(RenewalRefusal::TooOften(times.len()));
+        }
+        times.push(now);
+        Ok(())
     }
 
     /// The machine whose certificate this was at a moment, by the same rules as for those who connect.
@@ -241,7 +274,27 @@ impl Issuer {
 }
 
 fn read(path: &Path) -> Result<String, IssuerFault> {
-    fs::read_to_string(path).map_err(wrong(path))
+    types::read_text(path, 1 << 20).map_err(wrong(path))
+}
+
+/// How long an RSA key is; none for another key.
+fn rsa_bits(key: &x509_cert::spki::SubjectPublicKeyInfoOwned) -> Option<usize> {
+    if key.algorithm.oid != x509_cert::der::oid::db::rfc5912::RSA_ENCRYPTION {
+        return None;
+    }
+    let bytes = key.subject_public_key.raw_bytes();
+    let modulus = SliceReader::new(bytes).ok().and_then(|mut reader| {
+        let read = reader.sequence(|inner| {
+            let modulus = UintRef::decode(inner)?.as_bytes().to_vec();
+            UintRef::decode(inner)?;
+            Ok::<_, x509_cert::der::Error>(modulus)
+        });
+        read.ok()
+    });
+    // One that cannot be read is as weak as can be.
+    let modulus = modulus.unwrap_or_default();
+    let zeros = modulus.first().map_or(0, |first| first.leading_zeros() as usize);
+    Some((modulus.len() * 8).saturating_sub(zeros))
 }
 
 fn wrong<E: fmt::Display>(path: &Path) -> impl Fn(E) -> IssuerFault {

@@ -5,15 +5,16 @@ use std::{
     task::{Context, Poll},
 };
 
+use proto::MachineKind;
 use tonic::{
-    Status,
+    Code, Status,
     codegen::http,
     transport::server::{TcpConnectInfo, TlsConnectInfo},
 };
 use tower::{Layer, Service};
 use tracing::info;
 
-use super::{Caller, Clients, certificate::Names};
+use super::{Caller, Clients, RefusedCertificates, certificate::Names};
 use crate::Moment;
 
 /// What a load balancer or `systemctl` asks, without being anybody.
@@ -24,12 +25,13 @@ const OPEN: &str = "/grpc.health.v1.Health/";
 pub(crate) struct Gatekeeper {
     /// None where clients need no certificate.
     clients: Option<Arc<Clients>>,
+    refused: Option<Arc<RefusedCertificates>>,
 }
 
 impl Gatekeeper {
     /// With clients, everybody is who their certificate says; without, everybody may do everything.
-    pub(crate) fn new(clients: Option<Clients>) -> Self {
-        Self { clients: clients.map(Arc::new) }
+    pub(crate) fn new(clients: Option<Clients>, refused: Option<RefusedCertificates>) -> Self {
+        Self { clients: clients.map(Arc::new), refused: refused.map(Arc::new) }
     }
 
     fn caller<Q>(&self, request: &http::Request<Q>) -> Result<Caller, Status> {
@@ -46,6 +48,9 @@ impl Gatekeeper {
                 // TLS looks at that when a connection is opened, and one can stay open for long.
                 if names.end.is_some_and(|end| Moment::now().since_epoch() > end) {
                     return Err(Status::permission_denied("the client's certificate is over"));
+                }
+                if self.refused.as_ref().is_some_and(|refused| refused.has(&names)) {
+                    return Err(Status::permission_denied("the client's certificate is refused here"));
                 }
                 clients.caller(&names).map_err(|stranger| Status::permission_denied(stranger.to_string()))?
             }
@@ -92,8 +97,21 @@ where
     fn call(&mut self, mut request: http::Request<Q>) -> Self::Future {
         match self.gatekeeper.caller(&request) {
             Ok(caller) => {
+                let is_host = matches!(&caller, Caller::Machine(id) if id.kind() != MachineKind::Dpu);
                 request.extensions_mut().insert(caller);
-                Box::pin(self.inner.call(request))
+                let answer = self.inner.call(request);
+                if !is_host {
+                    return Box::pin(answer);
+                }
+                // What runs on a host is not to find out what there is; and NOT_FOUND has a meaning of its own for machines.
+                Box::pin(async move {
+                    let answer = answer.await?;
+                    let code = answer.headers().get("grpc-status").map(|code| Code::from_bytes(code.as_bytes()));
+                    match code {
+                        Some(Code::NotFound) => Ok(Status::permission_denied("that is not for a host").into_http()),
+                        _ => Ok(answer),
+                    }
+                })
             }
             Err(refusal) => {
                 info!(call = request.uri().path(), refusal = refusal.message(), "a call was refused");

@@ -12,6 +12,7 @@ mod certificate;
 mod clients;
 mod issuer;
 mod layer;
+mod refused;
 
 pub(crate) use caller::Caller;
 pub(crate) use clients::Clients;
@@ -19,3 +20,4 @@ pub use clients::{Access, AccessFault};
 pub(crate) use issuer::{Issued, Issuer, RenewalRefusal};
 pub use issuer::{IssuerFault, IssuerFiles};
 pub(crate) use layer::Gatekeeper;
+pub(crate) use refused::RefusedCertificates;

@@ -2,9 +2,9 @@
 
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Parser;
-use controller::{Config, Log, LogFormat, serve};
+use controller::{Config, Log, LogFormat, has_password, serve};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -15,9 +15,14 @@ struct Arguments {
     /// Settings, TOML.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Database in place of the config's: `sqlite:PATH` or `sqlite::memory:`.
+    /// Database in place of the config's: `sqlite:PATH` or `sqlite::memory:`. One with a password is given by the
+    /// environment variable SITE_CONTROLLER_DATABASE or by the config's `database_file`: everybody on this machine can read
+    /// command lines.
     #[arg(long, value_name = "URL")]
     database: Option<String>,
+    /// Serve whoever reaches the address, without certificates, also where that is not this machine alone.
+    #[arg(long)]
+    open: bool,
     /// Address in place of the config's.
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
@@ -43,12 +48,24 @@ async fn main() -> ExitCode {
     }
 }
 
+/// Environment variable for a database whose URL is nobody's business.
+const DATABASE: &str = "SITE_CONTROLLER_DATABASE";
+
 async fn run(arguments: Arguments) -> Result<()> {
+    if arguments.database.as_deref().is_some_and(has_password) {
+        bail!(
+            "--database holds a password, which everybody on this machine can read: give it by the environment variable \
+             {DATABASE} or by `database_file` of the config"
+        );
+    }
     let mut config = match &arguments.config {
         Some(path) => Config::read(path)?,
         None => Config::default(),
     };
-    config.database = arguments.database.unwrap_or(config.database);
+    if let Some(database) = arguments.database.or_else(|| std::env::var(DATABASE).ok()) {
+        config.database = database;
+    }
+    config.open |= arguments.open;
     config.listen = arguments.listen.unwrap_or(config.listen);
     config.rules = arguments.rules.or(config.rules);
     config.replace_rules = arguments.replace_rules;

@@ -147,3 +147,49 @@ async fn roles_without_certificates_and_patterns_without_sense_are_refused_at_th
     let wrong = config(dir.path(), &format!("{tls}[access]\noperators = ['staff']\n"));
     assert_eq!(refused(wrong).await, "access.operators: `staff` is neither OU=NAME nor a URI");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_certificate_is_let_in_no_more() {
+    let dir = tempfile::tempdir().unwrap();
+    let ca = Signer::new("site-ca");
+    let tls = write_tls(dir.path(), &ca);
+    let list = dir.path().join("refused");
+    std::fs::write(&list, "").unwrap();
+    let daemon = start(dir.path(), config(dir.path(), &format!("{tls}[access]\nrefused = 'refused'\n"))).await;
+    let site = Guarded { ca, daemon, _dir: dir };
+    let (lost, other) = (site.ca.machine(&dpu(1, 0)), site.ca.machine(&dpu(1, 1)));
+    site.config(Some(&lost), &dpu(1, 0)).await.unwrap();
+    let uri = format!("spiffe://forge.local/forge-system/machine/{}", dpu(1, 0));
+    std::fs::write(&list, format!("{uri}  # stolen\n")).unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(1_200)).await;
+    assert_eq!(denied(site.config(Some(&lost), &dpu(1, 0)).await), "the client's certificate is refused here");
+    site.config(Some(&other), &dpu(1, 1)).await.unwrap();
+    site.daemon.stop().await;
+    let dir = tempfile::tempdir().unwrap();
+    let tls = write_tls(dir.path(), &Signer::new("site-ca"));
+    let missing = config(dir.path(), &format!("{tls}[access]\nrefused = 'nowhere'\n"));
+    assert!(refused(missing).await.contains("/nowhere: No such file"), "the file is named");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_never_hears_that_something_is_not_there() {
+    let site = Guarded::start().await;
+    let scout = site.ca.machine(&host(1));
+    for (name, dpu) in [("host-1", "no-such-dpu"), ("no-such-host", "")] {
+        let mut event = site::HostEvent { host: name.into(), kind: "seen".into(), ..Default::default() };
+        event.arguments.extend((!dpu.is_empty()).then(|| ("dpu".to_owned(), dpu.to_owned())));
+        denied(SiteClient::new(site.channel(Some(&scout))).report_host_event(event).await.map(drop));
+    }
+    site.daemon.stop().await;
+}
+
+#[tokio::test]
+async fn an_address_for_everybody_without_certificates_has_to_be_meant() {
+    let dir = tempfile::tempdir().unwrap();
+    for listen in ["0.0.0.0:0", "[::]:0"] {
+        let mut open = config(dir.path(), "");
+        open.listen = listen.parse().unwrap();
+        let told = refused(open).await;
+        assert!(told.starts_with(listen) && told.ends_with("or `open = true` if that is meant"), "{told}");
+    }
+}

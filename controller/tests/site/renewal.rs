@@ -207,3 +207,66 @@ async fn an_issuer_that_would_be_of_no_use_is_refused_at_the_start() {
         assert!(!told.contains("PRIVATE"), "{told}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn renewals_are_rated_for_each_machine() {
+    let site = Guarded::renewing().await;
+    let (own, other) = (site.ca.machine(&dpu(1, 0)), site.ca.machine(&dpu(1, 1)));
+    for _ in 0..8 {
+        site.renew(&own).await.unwrap();
+    }
+    let told = "8 certificates were made for this machine within ten minutes: wait a while";
+    assert_eq!(refusal(site.renew(&own).await), (Code::ResourceExhausted, told.to_owned()));
+    assert_eq!(refusal(site.renew_shown(&der(&own.0)).await).0, Code::ResourceExhausted);
+    site.renew(&other).await.unwrap();
+    site.daemon.stop().await;
+}
+
+/// `openssl req -newkey rsa:BITS` of a throw-away authority, signed anew for a machine: only what `openssl` makes has an RSA
+/// key that short.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_weak_key_is_not_renewed() {
+    let site = Guarded::renewing().await;
+    let dir = tempfile::tempdir().unwrap();
+    let place = |name: &str| dir.path().join(name).display().to_string();
+    std::fs::write(place("ca.pem"), &site.ca.pem).unwrap();
+    std::fs::write(place("ca.key"), site.ca.issuer.key().serialize_pem()).unwrap();
+    for (bits, code) in [(1024, Some(Code::InvalidArgument)), (2048, None)] {
+        let uri = format!("subjectAltName=URI:spiffe://forge.local/forge-system/machine/{}", dpu(1, 0));
+        let (key, csr, pem, ext) = (place("k"), place("csr"), place("pem"), place("ext"));
+        std::fs::write(&ext, format!("{uri}\nextendedKeyUsage=clientAuth\n")).unwrap();
+        let rsa = format!("rsa:{bits}");
+        for arguments in [
+            vec!["req", "-newkey", &rsa, "-nodes", "-keyout", &key, "-subj", "/CN=dpu", "-out", &csr],
+            vec![
+                "x509",
+                "-req",
+                "-in",
+                &csr,
+                "-CA",
+                &place("ca.pem"),
+                "-CAkey",
+                &place("ca.key"),
+                "-CAcreateserial",
+                "-days",
+                "9",
+                "-extfile",
+                &ext,
+                "-out",
+                &pem,
+            ],
+        ] {
+            let made = std::process::Command::new("openssl").args(&arguments).output().unwrap();
+            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        }
+        let answer = site.renew_shown(&der(&std::fs::read_to_string(&pem).unwrap())).await;
+        match code {
+            Some(code) => assert_eq!(
+                refusal(answer),
+                (code, "its key is too weak: RSA of 1024 bits, at least 2048 are needed".to_owned())
+            ),
+            None => drop(answer.unwrap()),
+        }
+    }
+    site.daemon.stop().await;
+}

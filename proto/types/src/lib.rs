@@ -7,10 +7,16 @@ mod config_version;
 mod health;
 mod machine_id;
 mod nearest;
+mod nesting;
+mod printable;
+mod regular_file;
 mod timestamp;
 
 pub use config_version::{ConfigVersion, ConfigVersionError};
 pub use health::{HealthAlert, HealthReport, HealthSuccess};
 pub use machine_id::{MachineId, MachineIdError, MachineKind};
 pub use nearest::{did_you_mean, nearest};
+pub use nesting::{MOST_LEVELS, nesting};
+pub use printable::{one_line, printable};
+pub use regular_file::{read_file, read_text};
 pub use timestamp::Timestamp;

@@ -28,6 +28,7 @@ impl ForgeService {
             _ => return Err(Status::permission_denied(format!("{caller} has no machine's certificate to renew"))),
         };
         self.known(&machine).await?;
+        issuer.rated(&machine, now).map_err(refused)?;
         let how = if issued.private_key.is_some() { "with a new key" } else { "for the key that it has" };
         info!(%machine, how, "a certificate was renewed");
         Ok(forge::MachineCertificateResult { machine_certificate: Some(to_wire(issued)) })
@@ -55,6 +56,8 @@ fn refused(refusal: RenewalRefusal) -> Status {
     match refusal {
         RenewalRefusal::Unreadable(_) => Status::invalid_argument(refusal.to_string()),
         RenewalRefusal::Strange(_) | RenewalRefusal::TooLate(_) => Status::permission_denied(refusal.to_string()),
+        RenewalRefusal::WeakKey(_) => Status::invalid_argument(refusal.to_string()),
+        RenewalRefusal::TooOften(_) => Status::resource_exhausted(refusal.to_string()),
         RenewalRefusal::Signing(_) => Status::internal(refusal.to_string()),
     }
 }

@@ -4,6 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use proto::site::{Alert, ArmTrace, Explanation, FactSeen};
 
+use types::one_line;
+
 use crate::output::{ago, clock, fields, span};
 
 /// The verdict first, then what it rests on, then every arm that was tried.
@@ -47,7 +49,8 @@ pub(crate) fn since(at: &str, limit_seconds: u64, exceeded: bool, now: SystemTim
 
 /// Names that count for nothing, one a line.
 pub(crate) fn undeclared(names: &[String]) -> String {
-    format!("not declared by the rules\n  {}", names.join("\n  "))
+    let lines: Vec<String> = names.iter().map(|name| one_line(name)).collect();
+    format!("not declared by the rules\n  {}", lines.join("\n  "))
 }
 
 fn verdict(answer: &Explanation) -> String {
@@ -77,7 +80,8 @@ pub(crate) fn alerts(alerts: &[Alert], now: SystemTime) -> String {
             "" => String::new(),
             since => format!(" since {} ({})", clock(since), ago(since, now)),
         };
-        let message = if alert.message.is_empty() { String::new() } else { format!("\n    {}", alert.message) };
+        let message =
+            if alert.message.is_empty() { String::new() } else { format!("\n    {}", one_line(&alert.message)) };
         let does = match alert.classifications.join(", ") {
             none if none.is_empty() => String::new(),
             some => format!("\n    {some}"),

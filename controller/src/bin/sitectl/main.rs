@@ -80,7 +80,7 @@ async fn main() -> ExitCode {
             failure.exit_code()
         }
         Err(failure) => {
-            let _ = writeln!(io::stderr(), "sitectl: {failure}");
+            let _ = writeln!(io::stderr(), "sitectl: {}", output::shown_error(&failure.to_string()));
             failure.exit_code()
         }
     }
@@ -111,7 +111,7 @@ fn print(text: &str) -> ExitCode {
     if text.is_empty() {
         return ExitCode::SUCCESS;
     }
-    match writeln!(io::stdout(), "{text}") {
+    match writeln!(io::stdout(), "{}", types::printable(text)) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => ExitCode::from(1),
         _ => ExitCode::SUCCESS,
     }

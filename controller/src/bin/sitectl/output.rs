@@ -7,6 +7,7 @@ use std::{
 
 use comfy_table::{Table, presets};
 use serde::Serialize;
+use types::{one_line, printable};
 
 use crate::failure::Failure;
 
@@ -35,6 +36,24 @@ pub(crate) fn colours() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
+/// An error as it may be shown. Colours of faults that are drawn in their source are kept where there are any.
+pub(crate) fn shown_error(text: &str) -> String {
+    if !colours() {
+        return printable(text);
+    }
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().map(printable).unwrap_or_default();
+    let coloured = parts.map(|part| {
+        let end = part.bytes().position(|byte| !byte.is_ascii_digit() && byte != b';');
+        match end.filter(|end| part.as_bytes().get(*end) == Some(&b'm')).and_then(|end| part.split_at_checked(end + 1))
+        {
+            Some((colour, rest)) => format!("\u{1b}[{colour}{}", printable(rest)),
+            None => format!("\\u001b[{}", printable(part)),
+        }
+    });
+    std::iter::once(first).chain(coloured).collect()
+}
+
 /// Rows under headers, without lines; `none` where there are no rows.
 pub(crate) fn table<const N: usize>(headers: [&str; N], rows: Vec<[String; N]>, none: &str) -> String {
     if rows.is_empty() {
@@ -43,7 +62,7 @@ pub(crate) fn table<const N: usize>(headers: [&str; N], rows: Vec<[String; N]>, 
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(headers);
     for row in rows {
-        table.add_row(row);
+        table.add_row(row.map(|cell| one_line(&cell)));
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
@@ -55,7 +74,7 @@ pub(crate) fn table<const N: usize>(headers: [&str; N], rows: Vec<[String; N]>, 
 pub(crate) fn fields(lines: &[(&str, String)]) -> String {
     let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
     let shown = lines.iter().filter(|(_, value)| !value.is_empty());
-    shown.map(|(name, value)| format!("{name:width$}  {value}")).collect::<Vec<_>>().join("\n")
+    shown.map(|(name, value)| format!("{name:width$}  {}", one_line(value))).collect::<Vec<_>>().join("\n")
 }
 
 /// How long ago an RFC 3339 time was, as people say it; empty for no or a foreign time.
