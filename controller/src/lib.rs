@@ -8,6 +8,7 @@ mod act;
 mod api;
 mod ask;
 mod config;
+mod database_health;
 mod dirty;
 mod facts;
 mod host_spec;

@@ -51,6 +51,17 @@ pub enum StoreError {
         /// What the database said.
         fault: String,
     },
+    /// The files that the database was opened in are not there any more: nothing that is written now is kept.
+    #[error(
+        "database file {path} was removed, replaced or emptied while it was in use ({fault}): what is written is not kept; \
+         stop, put the file back from where it is or from a backup, and start again"
+    )]
+    Gone {
+        /// The file.
+        path: String,
+        /// What is there instead.
+        fault: String,
+    },
     /// The database refused; nothing was written.
     #[error("database failed while {doing}: {fault}")]
     Failed {
