@@ -15,6 +15,7 @@ mod host_spec;
 mod ids;
 mod inventory;
 mod judge;
+mod machine_addresses;
 mod metrics;
 mod moment;
 mod nearest;

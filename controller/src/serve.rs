@@ -271,6 +271,7 @@ async fn take_in(
             .map(|(place, host)| SpecFault {
                 field: format!("hosts[{place}].initial_state"),
                 fault: format!("the rules have no state `{}`", host.state),
+                other: None,
             })
             .collect();
         if !strangers.is_empty() {

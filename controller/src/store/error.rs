@@ -35,6 +35,16 @@ pub enum StoreError {
         /// Which one.
         id: String,
     },
+    /// An address of one machine is another one's.
+    #[error("{address} of {machine} is that of {owner}, too: no two machines have one")]
+    Shared {
+        /// The address.
+        address: String,
+        /// Who is to have it, with the field.
+        machine: String,
+        /// Who has it, with the field.
+        owner: String,
+    },
     /// A stored value cannot be read.
     #[error("stored {column} cannot be read: {fault}")]
     Unreadable {
