@@ -3,7 +3,10 @@ use std::{collections::HashMap, fmt};
 use proto::{MachineId, MachineKind, common, site};
 use rules::StatePath;
 
-use crate::store::{Bmc, NewDpu, NewHost};
+use crate::{
+    machine_addresses::{DPU_MAC, HOST_MAC, MachineAddress, addresses_of},
+    store::{Bmc, NewDpu, NewHost},
+};
 
 /// What is wrong with one field of a host's description.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,11 +15,14 @@ pub struct SpecFault {
     pub field: String,
     /// What is wrong with it.
     pub fault: String,
+    /// Field of another machine that holds the same address.
+    pub other: Option<String>,
 }
 
 impl fmt::Display for SpecFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.fault)
+        write!(f, "{}: {}", self.field, self.fault)?;
+        self.other.as_ref().map_or(Ok(()), |other| write!(f, " is that of {other}, too"))
     }
 }
 
@@ -37,6 +43,7 @@ pub fn check_hosts(specs: &[site::HostSpec], initial: &StatePath) -> Result<Vec<
         let id = check.machine_id(&at, spec.machine_id.as_ref(), MachineKind::Host);
         let mac = check.mac(&format!("{at}.mac"), &spec.mac);
         let bmc = check.bmc(&format!("{at}.bmc"), spec.bmc.as_ref());
+        check.addresses(&at, (HOST_MAC, &mac), &bmc);
         if spec.dpus.len() > MOST_DPUS {
             check.fault(format!("{at}.dpus"), format!("{} DPUs are more than a host can have", spec.dpus.len()));
         }
@@ -48,6 +55,7 @@ pub fn check_hosts(specs: &[site::HostSpec], initial: &StatePath) -> Result<Vec<
             let id = check.machine_id(&at, dpu.machine_id.as_ref(), MachineKind::Dpu);
             let bmc = check.bmc(&format!("{at}.bmc"), dpu.bmc.as_ref());
             let oob_mac = check.mac(&format!("{at}.oob_mac"), &dpu.oob_mac);
+            check.addresses(&at, (DPU_MAC, &oob_mac), &bmc);
             if let Some(id) = id {
                 dpus.push(NewDpu { id, name, bmc, oob_mac });
             }
@@ -66,11 +74,13 @@ struct Check {
     faults: Vec<SpecFault>,
     /// Names and ids with the field that has them.
     seen: HashMap<String, String>,
+    /// Addresses with the machine and the field that has them.
+    addresses: HashMap<MachineAddress, (String, String)>,
 }
 
 impl Check {
     fn fault(&mut self, field: String, fault: impl Into<String>) {
-        self.faults.push(SpecFault { field, fault: fault.into() });
+        self.faults.push(SpecFault { field, fault: fault.into(), other: None });
     }
 
     fn unique(&mut self, field: String, value: &str) {
@@ -81,6 +91,21 @@ impl Check {
             }
             None => {
                 self.seen.insert(value.to_owned(), field);
+            }
+        }
+    }
+
+    /// Addresses of the machine that is described at `at`, which may use one for its port and its BMC.
+    fn addresses(&mut self, at: &str, port: (&'static str, &str), bmc: &Bmc) {
+        for (field, address) in addresses_of(port, bmc) {
+            let (owner, field) = (at.to_owned(), format!("{at}.{field}"));
+            match self.addresses.get(&address) {
+                Some((first, other)) if *first != owner => {
+                    let (fault, other) = (address.to_string(), Some(other.clone()));
+                    self.faults.push(SpecFault { field, fault, other });
+                }
+                Some(_) => {}
+                None => drop(self.addresses.insert(address, (owner, field))),
             }
         }
     }

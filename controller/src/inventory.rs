@@ -2,6 +2,7 @@ use proto::MachineId;
 
 use crate::{
     Moment,
+    machine_addresses::refuse_shared,
     network::{AddressError, PoolError, SiteNetwork, give_admin_address, give_asn, give_loopback},
     store::{Added, NewHost, Store, StoreError, Tx},
 };
@@ -21,7 +22,7 @@ pub struct AddedHosts {
 /// for which the site has no address left are known but cannot be configured until it has.
 ///
 /// # Errors
-/// If a name or DPU belongs to another host, or the database fails; then nothing changed.
+/// If a name, a DPU or an address of a machine belongs to another one, or the database fails; then nothing changed.
 pub async fn add_hosts(
     store: &Store,
     site: Option<&SiteNetwork>,
@@ -29,6 +30,7 @@ pub async fn add_hosts(
     now: Moment,
 ) -> Result<AddedHosts, StoreError> {
     let mut tx = store.write().await?;
+    refuse_shared(&mut tx, hosts).await?;
     let mut counts = AddedHosts::default();
     for host in hosts {
         match tx.add_host(host, now).await? {

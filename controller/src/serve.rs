@@ -13,7 +13,7 @@ use crate::{
     Reconciler, Redfish, RedfishSettings, RedfishSetupError, RulePackError, RulePacks, RuleSettings, RulesInForce,
     SiteFile, SiteFileError, SiteService, SpecFault, Tls,
     access::{Clients, Gatekeeper, Issuer, RefusedCertificates},
-    add_hosts, check_hosts,
+    add_hosts, check_hosts, database_health,
     inventory::give_missing_addresses,
     metrics::{self, Calls},
     network::{AdoptError, SiteNetwork, adopt_settings},
@@ -213,7 +213,9 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
             }
         }
     };
-    let (sole, ()) = tokio::try_join!(reconciling, serving)?;
+    let watching =
+        async { database_health::watch(&store, &health, until(stopped.clone())).await.map_err(ServeError::Store) };
+    let (sole, (), ()) = tokio::try_join!(reconciling, serving, watching)?;
     drop(sole);
     store.close().await;
     info!("stopped");
@@ -275,6 +277,7 @@ async fn take_in(
             .map(|(place, host)| SpecFault {
                 field: format!("hosts[{place}].initial_state"),
                 fault: format!("the rules have no state `{}`", host.state),
+                other: None,
             })
             .collect();
         if !strangers.is_empty() {

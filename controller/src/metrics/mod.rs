@@ -44,6 +44,7 @@ pub(crate) async fn render(
     site(&mut registry, tally);
     in_force(&mut registry, rules);
     reconciler(&mut registry, counters);
+    database(&mut registry, store);
     calls.register(&mut registry);
     let mut text = String::new();
     // Writing to a string does not fail.
@@ -75,6 +76,14 @@ fn site(registry: &mut Registry, tally: Tally) {
     registry.register("hosts_per_state", "Hosts by state", hosts);
     let held = family(tally.addresses_by_pool, |pool| OfPool { pool });
     registry.register("addresses_held", "Addresses given out, by what they are for", held);
+}
+
+fn database(registry: &mut Registry, store: &Store) {
+    let writing = store.writing();
+    let writable = gauge(u64::from(writing.works()));
+    registry.register("database_writable", "1 if the last write to the database worked", writable);
+    let failures = ConstCounter::new(writing.failures());
+    registry.register("database_write_failures", "Writes to the database that did not work", failures);
 }
 
 fn in_force(registry: &mut Registry, rules: &RulesInForce) {

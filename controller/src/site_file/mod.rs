@@ -63,7 +63,10 @@ impl SiteFile {
         let network = root.section("network").and_then(|section| network::read(&section));
         let specs = hosts::read(&root);
         if let Err(wrong) = check_hosts(&specs, &StatePath::default()) {
-            for fault in wrong {
+            for mut fault in wrong {
+                if let Some(other) = &mut fault.other {
+                    *other = format!("{other} (line {})", faults.line_of(other));
+                }
                 faults.add_at_field(&fault.field, fault.to_string());
             }
         }

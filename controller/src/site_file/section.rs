@@ -16,19 +16,22 @@ impl Faults {
 
     /// Adds a fault at the line of a field, or of the nearest field that holds it.
     pub(super) fn add_at_field(&self, field: &str, fault: String) {
+        self.add(self.line_of(field), fault);
+    }
+
+    /// Line of a field, or of the nearest field that holds it.
+    pub(super) fn line_of(&self, field: &str) -> usize {
         let lines = self.lines.borrow();
         let mut holder = field;
-        let line = loop {
+        loop {
             if let Some(line) = lines.get(holder) {
-                break *line;
+                return *line;
             }
             match holder.rfind(['.', '[']) {
                 Some(end) => holder = &holder[..end],
-                None => break 0,
+                None => return 0,
             }
-        };
-        drop(lines);
-        self.add(line, fault);
+        }
     }
 
     pub(super) fn take(self) -> Vec<(usize, String)> {

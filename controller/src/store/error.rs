@@ -35,6 +35,16 @@ pub enum StoreError {
         /// Which one.
         id: String,
     },
+    /// An address of one machine is another one's.
+    #[error("{address} of {machine} is that of {owner}, too: no two machines have one")]
+    Shared {
+        /// The address.
+        address: String,
+        /// Who is to have it, with the field.
+        machine: String,
+        /// Who has it, with the field.
+        owner: String,
+    },
     /// A stored value cannot be read.
     #[error("stored {column} cannot be read: {fault}")]
     Unreadable {
@@ -49,6 +59,17 @@ pub enum StoreError {
         /// What was attempted.
         doing: &'static str,
         /// What the database said.
+        fault: String,
+    },
+    /// The files that the database was opened in are not there any more: nothing that is written now is kept.
+    #[error(
+        "database file {path} was removed, replaced or emptied while it was in use ({fault}): what is written is not kept; \
+         stop, put the file back from where it is or from a backup, and start again"
+    )]
+    Gone {
+        /// The file.
+        path: String,
+        /// What is there instead.
         fault: String,
     },
     /// The database refused; nothing was written.

@@ -10,6 +10,7 @@ mod clock;
 mod dpus;
 mod error;
 mod events;
+mod file;
 mod findings;
 mod forget;
 mod health;
@@ -24,10 +25,14 @@ mod record;
 mod requests;
 mod row;
 mod security_groups;
+mod session;
 mod site_notes;
 mod sole;
 mod tally;
 mod vpcs;
+mod writing;
+
+use std::sync::Arc;
 
 use sqlx::{Any, Transaction};
 
@@ -53,6 +58,7 @@ pub use tally::Tally;
 pub use vpcs::{Virtualization, Vpc, VpcPrefix};
 
 use error::failed;
+use writing::Writing;
 
 /// What calls to the store return.
 pub type Result<T> = std::result::Result<T, StoreError>;
@@ -61,14 +67,20 @@ pub type Result<T> = std::result::Result<T, StoreError>;
 #[derive(Debug)]
 pub struct Tx {
     inner: Transaction<'static, Any>,
+    /// Where the end of one that writes is noted.
+    writing: Option<Arc<Writing>>,
 }
 
 impl Tx {
     /// Makes all writes of the transaction durable, together.
     ///
     /// # Errors
-    /// If the database cannot; then none of them happened.
+    /// If the database cannot; then none of them happened. [`StoreError::Gone`] if they happened in a file that is gone.
     pub async fn commit(self) -> Result<()> {
-        self.inner.commit().await.map_err(failed("committing"))
+        let done = self.inner.commit().await.map_err(failed("committing"));
+        match self.writing {
+            Some(writing) => writing.noted(done),
+            None => done,
+        }
     }
 }

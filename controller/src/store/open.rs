@@ -1,8 +1,11 @@
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use sqlx::{Any, AnyConnection, AnyPool, Connection, any::AnyPoolOptions, pool::PoolConnection};
+use sqlx::{
+    AnyConnection, AnyPool, Connection,
+    any::{AnyConnectOptions, AnyPoolOptions},
+};
 
-use super::{Result, StoreError, Tx, error::failed, row::Row};
+use super::{Result, StoreError, Tx, error::failed, file::DatabaseFile, writing::Writing};
 
 /// The site's database. Clones share it.
 #[derive(Debug, Clone)]
@@ -13,6 +16,7 @@ pub struct Store {
     /// As it may be shown.
     url: String,
     new: bool,
+    writing: Arc<Writing>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,17 +25,10 @@ enum Backend {
     Postgres,
 }
 
-/// Lock of the controller that works on a PostgreSQL database, by its number.
-const SOLE: &str =
-    "SELECT CAST(CASE WHEN pg_try_advisory_lock(7237117975334838631) THEN 1 ELSE 0 END AS BIGINT) AS held";
-
-/// Whether a connection's session has that lock.
-const STILL_SOLE: &str = "SELECT COUNT(*) AS held FROM pg_locks WHERE locktype = 'advisory' AND granted \
-     AND pid = pg_backend_pid() AND objsubid = 1 \
-     AND ((CAST(classid AS BIGINT) << 32) | CAST(objid AS BIGINT)) = 7237117975334838631";
-
 /// Longest wait for a connection or for the turn to write.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest wait for a connection that was idle to say that it is there.
+const ANSWER: Duration = Duration::from_secs(3);
 
 /// The lock that writers of one PostgreSQL database take in turn, by its number.
 macro_rules! take_turn {
@@ -61,7 +58,8 @@ impl Store {
     async fn in_memory(url: &str) -> std::result::Result<Self, String> {
         let writers = sqlite_pool(1).connect(url).await.map_err(text)?;
         let new = migrate(&writers).await?;
-        Ok(Self { readers: writers.clone(), writers, backend: Backend::Sqlite, url: url.to_owned(), new })
+        let writing = Arc::new(Writing::new(None));
+        Ok(Self { readers: writers.clone(), writers, backend: Backend::Sqlite, url: url.to_owned(), new, writing })
     }
 
     /// One writer: writers queue for it in order and never fight over SQLite's lock.
@@ -70,20 +68,32 @@ impl Store {
         let mut probe = AnyConnection::connect(url).await.map_err(text)?;
         set_up_sqlite(&mut probe).await.map_err(text)?;
         probe.close().await.map_err(text)?;
-        let writers = sqlite_pool(1).connect(url).await.map_err(text)?;
+        let pool =
+            |connections| sqlite_pool(connections).after_release(|connection, _| Box::pin(is_at_rest(connection)));
+        let writers = pool(1).connect(url).await.map_err(text)?;
         let new = migrate(&writers).await?;
-        let readers = sqlite_pool(4).connect(url).await.map_err(text)?;
-        Ok(Self { writers, readers, backend: Backend::Sqlite, url: url.to_owned(), new })
+        let readers = pool(4).connect(url).await.map_err(text)?;
+        let file = file_of(url).map(DatabaseFile::of_open).transpose().map_err(text)?;
+        let writing = Arc::new(Writing::new(file));
+        Ok(Self { writers, readers, backend: Backend::Sqlite, url: url.to_owned(), new, writing })
     }
 
     async fn postgres(url: &str) -> std::result::Result<Self, String> {
         let probe = AnyConnection::connect(url).await.map_err(text)?;
         probe.close().await.map_err(text)?;
-        let pool = |connections| AnyPoolOptions::new().max_connections(connections).acquire_timeout(PATIENCE);
+        let pool = |connections| {
+            AnyPoolOptions::new()
+                .max_connections(connections)
+                .acquire_timeout(PATIENCE)
+                .test_before_acquire(false)
+                .before_acquire(|connection, _| Box::pin(answers(connection)))
+                .after_release(|connection, _| Box::pin(is_at_rest(connection)))
+        };
         let writers = pool(2).connect(url).await.map_err(text)?;
         let new = migrate(&writers).await?;
         let readers = pool(5).connect(url).await.map_err(text)?;
-        Ok(Self { writers, readers, backend: Backend::Postgres, url: without_password(url), new })
+        let writing = Arc::new(Writing::new(None));
+        Ok(Self { writers, readers, backend: Backend::Postgres, url: without_password(url), new, writing })
     }
 
     /// Starts a transaction that may write. Writers take turns, whatever the database and whichever process they are in,
@@ -114,8 +124,8 @@ impl Store {
     }
 
     async fn begin(&self, statement: &'static str) -> Result<Tx> {
-        let inner = self.writers.begin_with(statement).await.map_err(failed("starting a transaction"))?;
-        Ok(Tx { inner })
+        let begun = self.writers.begin_with(statement).await.map_err(failed("starting a transaction"));
+        Ok(Tx { inner: self.writing.noted_if_failed(begun)?, writing: Some(Arc::clone(&self.writing)) })
     }
 
     /// Starts a transaction that sees one moment of the database and writes nothing.
@@ -128,7 +138,7 @@ impl Store {
             Backend::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         };
         let inner = self.readers.begin_with(begin).await.map_err(failed("starting to read"))?;
-        Ok(Tx { inner })
+        Ok(Tx { inner, writing: None })
     }
 
     /// The database was not there, or empty, when it was opened.
@@ -142,32 +152,19 @@ impl Store {
         &self.url
     }
 
+    /// What becomes of what is written.
+    pub(crate) fn writing(&self) -> &Writing {
+        &self.writing
+    }
+
     /// The database's file, if it is one.
     pub(super) fn file(&self) -> Option<PathBuf> {
-        let path = self.url.strip_prefix("sqlite:")?.strip_suffix("?mode=rwc")?;
-        Some(path.into())
+        file_of(&self.url)
     }
 
-    /// A connection whose session holds the controller's lock; none if another session has it. None at all if the
-    /// database has no sessions.
-    pub(super) async fn session_lock(&self) -> Result<Option<Option<PoolConnection<Any>>>> {
-        if self.backend != Backend::Postgres {
-            return Ok(None);
-        }
-        let doing = "locking the database for this controller";
-        let mut connection = self.readers.acquire().await.map_err(failed(doing))?;
-        let row = sqlx::query(SOLE).fetch_one(&mut *connection).await.map_err(failed(doing))?;
-        let held: i64 = Row(&row).int("held")?;
-        Ok(Some((held == 1).then_some(connection)))
-    }
-
-    /// Whether the session of a connection has the controller's lock.
-    pub(super) async fn has_session_lock(connection: &mut PoolConnection<Any>) -> Result<bool> {
-        let row = sqlx::query(STILL_SOLE)
-            .fetch_one(&mut **connection)
-            .await
-            .map_err(failed("watching the lock of this controller"))?;
-        Ok(Row(&row).int("held")? > 0)
+    /// How its server is reached; none if the database has no sessions.
+    pub(super) fn server(&self) -> Option<Arc<AnyConnectOptions>> {
+        (self.backend == Backend::Postgres).then(|| self.readers.connect_options())
     }
 
     /// Closes all connections after their work is done.
@@ -183,6 +180,25 @@ async fn migrate(pool: &AnyPool) -> std::result::Result<bool, String> {
     let before = sqlx::query("SELECT version FROM _sqlx_migrations").fetch_all(pool).await.unwrap_or_default();
     sqlx::migrate!().run(pool).await.map_err(text)?;
     Ok(before.is_empty())
+}
+
+fn file_of(url: &str) -> Option<PathBuf> {
+    Some(url.strip_prefix("sqlite:")?.strip_suffix("?mode=rwc")?.into())
+}
+
+/// Whether a connection that was idle answers in time; one that does not is replaced.
+async fn answers(connection: &mut AnyConnection) -> std::result::Result<bool, sqlx::Error> {
+    match tokio::time::timeout(ANSWER, connection.ping()).await {
+        Ok(answer) => answer.map(|()| true),
+        Err(_) => Err(sqlx::Error::PoolTimedOut),
+    }
+}
+
+/// Whether a connection that comes back can be used again. One whose COMMIT or ROLLBACK failed is taken for one within a
+/// transaction, and would begin no other: it is closed.
+async fn is_at_rest(connection: &mut AnyConnection) -> std::result::Result<bool, sqlx::Error> {
+    // Also has the transaction that was dropped rolled back.
+    Ok(answers(connection).await? && !connection.is_in_transaction())
 }
 
 fn sqlite_pool(connections: u32) -> AnyPoolOptions {

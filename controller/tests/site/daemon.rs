@@ -20,7 +20,7 @@ use crate::support::{Database, dpu, site_text};
 pub(crate) struct Daemon {
     pub(crate) address: String,
     stop: oneshot::Sender<()>,
-    task: JoinHandle<Result<(), ServeError>>,
+    pub(crate) task: JoinHandle<Result<(), ServeError>>,
 }
 
 /// A config in `dir`; each text is added to it.

@@ -10,6 +10,7 @@ mod agents;
 mod daemon;
 mod documented;
 mod examples;
+mod failing_database;
 mod guarded;
 mod instances;
 mod pack_bounds;

@@ -10,8 +10,8 @@ use crate::{
 pub(super) fn from_store(error: StoreError) -> Status {
     match error {
         StoreError::Conflict { .. } => Status::aborted(error.to_string()),
-        StoreError::Taken { .. } => Status::already_exists(error.to_string()),
-        StoreError::Unavailable { .. } => {
+        StoreError::Taken { .. } | StoreError::Shared { .. } => Status::already_exists(error.to_string()),
+        StoreError::Unavailable { .. } | StoreError::Gone { .. } => {
             tracing::warn!("{error}");
             Status::unavailable(error.to_string())
         }

@@ -7,8 +7,8 @@ pub(super) fn from_store(error: StoreError) -> Status {
     match error {
         StoreError::Conflict { .. } => Status::aborted(error.to_string()),
         StoreError::Missing { .. } => Status::not_found(error.to_string()),
-        StoreError::Taken { .. } => Status::already_exists(error.to_string()),
-        StoreError::Unavailable { .. } => {
+        StoreError::Taken { .. } | StoreError::Shared { .. } => Status::already_exists(error.to_string()),
+        StoreError::Unavailable { .. } | StoreError::Gone { .. } => {
             tracing::warn!("{error}");
             Status::unavailable(error.to_string())
         }
