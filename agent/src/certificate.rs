@@ -87,7 +87,9 @@ impl OwnCertificate {
         let changed = modified(&self.cert);
         if changed.is_some() && changed != self.read {
             self.read = changed;
-            let read = fs::read(&self.cert).map_err(|error| error.to_string()).and_then(|pem| Validity::read(&pem));
+            let read = types::read_file(&self.cert, crate::MOST_BYTES)
+                .map_err(|error| error.to_string())
+                .and_then(|pem| Validity::read(&pem));
             match read {
                 Ok(validity) => self.validity = Some(validity),
                 Err(why) => tracing::warn!("the end of this DPU's certificate is not known: {why}"),
@@ -101,13 +103,13 @@ impl OwnCertificate {
     /// # Errors
     /// Why it cannot be read.
     pub(crate) fn der(&self) -> Result<Vec<u8>, String> {
-        let pem = fs::read(&self.cert).map_err(|error| error.to_string())?;
+        let pem = types::read_file(&self.cert, crate::MOST_BYTES).map_err(|error| error.to_string())?;
         let chain = Certificate::load_pem_chain(&pem).map_err(|error| error.to_string())?;
         chain.first().ok_or("it holds no certificate")?.to_der().map_err(|error| error.to_string())
     }
 
     pub(crate) fn key(&self) -> io::Result<Vec<u8>> {
-        fs::read(&self.key)
+        types::read_file(&self.key, crate::MOST_BYTES)
     }
 
     /// Puts a certificate in place of the present one, and a key, if it has another.

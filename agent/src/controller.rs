@@ -248,7 +248,7 @@ async fn bounded<T>(
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, ConnectFault> {
-    std::fs::read(path).map_err(|source| ConnectFault::Read { path: path.to_owned(), source })
+    types::read_file(path, crate::MOST_BYTES).map_err(|source| ConnectFault::Read { path: path.to_owned(), source })
 }
 
 fn plain(status: &Status) -> String {

@@ -34,6 +34,10 @@ impl Digest {
         Self(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
     pub(crate) fn short(&self) -> &str {
         self.0.get(..12).unwrap_or(&self.0)
     }
@@ -94,7 +98,7 @@ impl IntentFile {
     }
 
     pub(crate) fn read(&self) -> io::Result<Option<Intent>> {
-        let bytes = match std::fs::read(&self.0) {
+        let bytes = match types::read_file(&self.0, crate::MOST_BYTES) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),

@@ -70,7 +70,7 @@ impl Applied {
         let doubt = |reason: String| {
             tracing::warn!("{} cannot be trusted ({reason}); what runs is found out anew", path.display());
         };
-        match std::fs::read(&path) {
+        match types::read_file(&path, crate::MOST_BYTES) {
             Ok(bytes) => serde_json::from_slice(&bytes).inspect_err(|error| doubt(error.to_string())).ok(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
@@ -82,7 +82,7 @@ impl Applied {
 
     /// The NVUE text of the marker, to go back to, if it is still at hand.
     pub(crate) fn nvue(&self) -> Option<String> {
-        std::fs::read_to_string(self.directory.join("nvue.yaml")).ok()
+        types::read_text(&self.directory.join("nvue.yaml"), crate::MOST_BYTES).ok()
     }
 
     /// Whether a note is there.
@@ -112,13 +112,14 @@ impl Applied {
 
     /// Whether the DPU has not booted since [`record_boot`](Self::record_boot); a kernel that does not say so has not.
     pub(crate) fn is_same_boot(&self) -> bool {
-        let recorded = std::fs::read(self.directory.join("boot")).ok();
-        std::fs::read(BOOT_ID).map_or(true, |now| recorded.is_some_and(|recorded| recorded == now))
+        let recorded = types::read_file(&self.directory.join("boot"), crate::MOST_BYTES).ok();
+        types::read_file(BOOT_ID.as_ref(), crate::MOST_BYTES)
+            .map_or(true, |now| recorded.is_some_and(|recorded| recorded == now))
     }
 
     /// Records that what runs was brought about since the DPU booted.
     pub(crate) fn record_boot(&self) -> io::Result<()> {
-        match std::fs::read(BOOT_ID) {
+        match types::read_file(BOOT_ID.as_ref(), crate::MOST_BYTES) {
             Ok(now) if !self.is_same_boot() => write_private(&self.directory.join("boot"), &now),
             _ => Ok(()),
         }
@@ -127,7 +128,7 @@ impl Applied {
     /// Records what runs: the text first, the marker last, since the marker speaks for it.
     pub(crate) fn write(&self, marker: &Marker, nvue: &str) -> io::Result<()> {
         let text = self.directory.join("nvue.yaml");
-        if std::fs::read(&text).is_ok_and(|old| old == nvue.as_bytes()) {
+        if types::read_file(&text, crate::MOST_BYTES).is_ok_and(|old| old == nvue.as_bytes()) {
             tracing::debug!("the text that runs is on file already");
         } else {
             write_private(&text, nvue.as_bytes())?;

@@ -7,6 +7,9 @@ use std::{
     time::SystemTime,
 };
 
+/// Most bytes that are read of one file, whoever put it there.
+pub const MOST_BYTES: u64 = 64 << 20;
+
 /// Removes a file, if it is there.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match std::fs::remove_file(path) {

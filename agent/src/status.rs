@@ -49,7 +49,8 @@ impl StatusFile {
     /// # Errors
     /// If there is nothing, or it cannot be read.
     pub fn read(state_dir: &Path) -> io::Result<Self> {
-        serde_json::from_slice(&std::fs::read(state_dir.join("status.json"))?).map_err(io::Error::other)
+        serde_json::from_slice(&types::read_file(&state_dir.join("status.json"), crate::MOST_BYTES)?)
+            .map_err(io::Error::other)
     }
 
     pub(crate) fn write(&self, state_dir: &Path) -> io::Result<()> {

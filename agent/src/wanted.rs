@@ -1,9 +1,12 @@
+use std::path::Path;
+
 use crate::{
     Settings,
     fetch::Desired,
     intent::{Digest, Intent, IntentFile},
     plan::Target,
     render::{self, Environment, HbnVersion, NetworkConfig, RenderedFiles, TemplateError, Templates, Underlay},
+    render_guard::RenderGuard,
 };
 
 use proto::forge::ManagedHostNetworkConfigResponse;
@@ -13,6 +16,8 @@ pub(crate) struct Wanted {
     environment: Environment,
     /// The operator's templates, or why they cannot be used.
     templates: Result<Templates, TemplateError>,
+    /// What watches them; none over the built-in ones.
+    guard: Option<RenderGuard>,
     file: IntentFile,
     intent: Option<Intent>,
     /// The file holds the intent, for an agent after this one.
@@ -26,9 +31,9 @@ pub(crate) struct Wanted {
 impl Wanted {
     /// What was wanted when the agent before this one ended.
     pub(crate) fn open(settings: &Settings) -> Self {
-        let templates = match &settings.templates.dir {
-            Some(dir) => Templates::from_dir(dir),
-            None => Templates::embedded(),
+        let (templates, guard) = match &settings.templates.dir {
+            Some(dir) => of_operator(dir, &settings.state_dir),
+            None => (Templates::embedded(), None),
         };
         if let Err(fault) = &templates {
             tracing::error!("nothing can be rendered, what runs stays: {fault}");
@@ -38,7 +43,16 @@ impl Wanted {
             tracing::warn!("the kept answer of the controller cannot be used ({error}); a new one is waited for");
             None
         });
-        Self { environment: settings.environment(), templates, file, intent, kept: true, target: None, unusable: None }
+        Self {
+            environment: settings.environment(),
+            templates,
+            guard,
+            file,
+            intent,
+            kept: true,
+            target: None,
+            unusable: None,
+        }
     }
 
     /// HBN turned out to be of this release: what is wanted next is rendered for it.
@@ -110,7 +124,10 @@ impl Wanted {
     /// fail to cut the host off, which the built-in ones do then.
     fn files(&self, intent: &Intent) -> (Option<RenderedFiles>, Option<String>) {
         let rendered = match &self.templates {
-            Ok(templates) => self.render(intent, templates),
+            Ok(templates) => {
+                let _at_work = self.guard.as_ref().map(RenderGuard::begin);
+                self.render(intent, templates)
+            }
             Err(fault) => Err(fault.to_string()),
         };
         match rendered {
@@ -171,4 +188,23 @@ impl Wanted {
             _ => text.to_owned(),
         }
     }
+}
+
+/// The operator's templates, or why they cannot be used, and what watches them.
+fn of_operator(dir: &Path, state_dir: &Path) -> (Result<Templates, TemplateError>, Option<RenderGuard>) {
+    let files = match Templates::files_of(dir) {
+        Ok(files) => files,
+        Err(fault) => return (Err(fault), None),
+    };
+    let guard = RenderGuard::new(state_dir, &files);
+    if guard.ended_an_agent() {
+        let fault =
+            "the agent ended while these were at work: they are tried again once one of them has changed".into();
+        return (Err(TemplateError { file: dir.display().to_string(), line: 0, fault }), None);
+    }
+    let templates = {
+        let _at_work = guard.begin();
+        Templates::from_files(files)
+    };
+    (templates, Some(guard))
 }

@@ -314,7 +314,8 @@ fn write_address(path: &Path, address: SocketAddr) -> Result<(), ServeError> {
 /// Where certificates are renewed, clients get in without one: theirs may be over. The gatekeeper lets them do nothing else.
 fn tls_config(tls: &Tls, renews: bool) -> Result<ServerTlsConfig, ServeError> {
     let read = |path: &Path| {
-        fs::read(path).map_err(|error| ServeError::File { path: path.display().to_string(), fault: error.to_string() })
+        types::read_file(path, 1 << 20)
+            .map_err(|error| ServeError::File { path: path.display().to_string(), fault: error.to_string() })
     };
     let mut config = ServerTlsConfig::new().identity(Identity::from_pem(read(&tls.cert)?, read(&tls.key)?));
     if let Some(ca) = &tls.client_ca {

@@ -136,14 +136,14 @@ async fn programs_get_the_same_answers_as_json() {
     assert!(code == Some(1) && text.contains("is not ready after 1 s"), "{text}");
 
     site.json(
-        "health insert host-1 --probe Smoke --target rack-7 --message burning --classification PreventAllocations",
+        "health insert host-1 --probe SkuValidation --target rack-7 --message burning --classification PreventAllocations",
     )
     .await;
-    site.json("health insert host-1-dpu0 --probe Loose --source technician --mode replace").await;
+    site.json("health insert host-1-dpu0 --probe BgpStats --source technician --mode replace").await;
     let reports = site.json("health list host-1").await;
-    assert_eq!((&reports[0]["probe"], &reports[0]["source"]), (&"Smoke".into(), &"operator".into()));
+    assert_eq!((&reports[0]["probe"], &reports[0]["source"]), (&"SkuValidation".into(), &"operator".into()));
     let detail = site.json("host show host-1").await;
-    assert_eq!(detail["alerts"][0]["probe"], "Smoke");
+    assert_eq!(detail["alerts"][0]["probe"], "SkuValidation");
     assert_eq!(detail["alerts"][1]["dpu"], "host-1-dpu0");
     assert!(!detail.to_string().contains("wont-tell"));
     site.json("health remove host-1 --source operator").await;
@@ -214,3 +214,48 @@ hosts:
     dpus:
       - {name: host-2-dpu0, machine_id: fm100ds0000000000000000000000000000000000000000000000000002}
 ";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_text_of_others_reaches_a_terminal_raw() {
+    let site = Site::start().await;
+    let hostile = "x\u{1b}[2J\u{1b}]0;title\u{7}\u{9b}31m\u{202e}y\u{2066}\u{200f}\u{2028}\u{7f}\r\nhost-9  Ready";
+    let insert = |url: String| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sitectl"));
+        command.env("SITECTL_CONTROLLER", url).env("NO_COLOR", "1");
+        command.args([
+            "health",
+            "insert",
+            "host-1",
+            "--probe",
+            "SkuValidation",
+            "--classification",
+            "PreventAllocations",
+        ]);
+        command.args(["--target", "a\u{1b}b", "--message", hostile, "--tenant-message", hostile]);
+        command
+    };
+    let url = site.url.clone();
+    let output = tokio::task::spawn_blocking(move || insert(url).output().unwrap()).await.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let acts = |letter: char| {
+        letter != '\n' && letter.is_control()
+            || matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    for line in ["host list", "host show host-1", "host explain host-1", "health list host-1", "dpu status"] {
+        for format in ["table", "json"] {
+            let output = site.run(&format!("{line} --output {format}")).await;
+            let text = String::from_utf8(output.stdout).unwrap();
+            assert!(!text.chars().any(acts), "{line} {format}: {text:?}");
+            assert!(
+                !text.lines().any(|line| line.starts_with("host-9")),
+                "{line} {format}: no line of its own:\n{text}"
+            );
+            if format == "json" {
+                serde_json::from_str::<Value>(&text).unwrap();
+            }
+        }
+    }
+    let shown = String::from_utf8(site.run("health list host-1").await.stdout).unwrap();
+    assert!(shown.contains("x\\u001b[2J") && shown.contains("\\u202ey"), "{shown}");
+    let _ = site.stop.send(());
+}

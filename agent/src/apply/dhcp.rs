@@ -38,7 +38,7 @@ fn placed<'f>(config_file: &Path, dhcp: &'f Dhcp) -> Vec<(PathBuf, &'f str)> {
 }
 
 fn differs((path, text): &(PathBuf, &str)) -> bool {
-    !std::fs::read(path).is_ok_and(|old| old == text.as_bytes())
+    !types::read_file(path, crate::MOST_BYTES).is_ok_and(|old| old == text.as_bytes())
 }
 
 impl<'a> DhcpService<'a> {
@@ -65,7 +65,7 @@ impl<'a> DhcpService<'a> {
     /// The files of the server as they are: text, or none. `dhcp` says which there are.
     pub(super) fn now(&self, dhcp: &Dhcp) -> Vec<(PathBuf, Option<String>)> {
         let read = |(path, _): (PathBuf, &str)| {
-            let text = std::fs::read_to_string(&path).ok();
+            let text = types::read_text(&path, crate::MOST_BYTES).ok();
             (path, text)
         };
         placed(&self.settings.config_file, dhcp).into_iter().map(read).collect()

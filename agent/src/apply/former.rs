@@ -32,7 +32,7 @@ impl Former {
 
     /// Those of a change that was never brought to its end.
     pub(super) fn kept(applied: &Applied, marker: Option<&Marker>) -> Option<Self> {
-        let bytes = std::fs::read(applied.file(FILE)).ok()?;
+        let bytes = types::read_file(&applied.file(FILE), crate::MOST_BYTES).ok()?;
         let kept: Self = serde_json::from_slice(&bytes)
             .inspect_err(|error| tracing::warn!("what the DHCP server had before is not readable: {error}"))
             .ok()?;

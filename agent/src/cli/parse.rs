@@ -24,7 +24,8 @@ impl Parse {
         if self.file.as_os_str() == "-" {
             std::io::stdin().read_to_end(&mut bytes)?;
         } else {
-            bytes = std::fs::read(&self.file).with_context(|| format!("cannot read {}", self.file.display()))?;
+            bytes = types::read_file(&self.file, agent::MOST_BYTES)
+                .with_context(|| format!("cannot read {}", self.file.display()))?;
         }
         // As the agent reads what commands print.
         let value = kind.read(&String::from_utf8_lossy(&bytes))?;

@@ -174,7 +174,7 @@ fn read(path: &Path) -> anyhow::Result<NetworkConfig> {
             let mut text = String::new();
             io::stdin().read_to_string(&mut text).map(|_| text)
         }
-        _ => fs::read_to_string(path),
+        _ => types::read_text(path, agent::MOST_BYTES),
     };
     let name = if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() };
     let text = text.with_context(|| format!("cannot read {name}"))?;

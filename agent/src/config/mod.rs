@@ -86,7 +86,8 @@ impl Settings {
     /// # Errors
     /// [`ConfigFault`] with the file and the place.
     pub fn load(path: &Path) -> Result<Self, ConfigFault> {
-        let text = std::fs::read_to_string(path).map_err(|source| ConfigFault::Read { path: path.into(), source })?;
+        let text = types::read_text(path, crate::MOST_BYTES)
+            .map_err(|source| ConfigFault::Read { path: path.into(), source })?;
         Self::parse(&text).map_err(|fault| ConfigFault::Content { path: path.into(), fault })
     }
 

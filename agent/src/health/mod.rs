@@ -61,7 +61,7 @@ pub(crate) async fn check(settings: &Settings, expected: &Expectations, containe
     let daemons = settings.health.frr_daemons.as_ref().filter(|_| settings.probes(ProbeFamily::Bgp));
     if let Some(path) = daemons {
         let path = under(&settings.hbn.root_dir, path);
-        files::judge_daemons(&path, std::fs::read_to_string(&path), &mut findings);
+        files::judge_daemons(&path, types::read_text(&path, crate::MOST_BYTES), &mut findings);
     }
     // FRR without its BGP daemon has no sessions, and that alert is there already.
     if settings.probes(ProbeFamily::Bgp) && !findings.has_alert(files::BGP_DAEMON) {

@@ -7,6 +7,7 @@ use nom::{
     sequence::{delimited, preceded},
 };
 use serde::Serialize;
+use types::{MOST_LEVELS, nesting};
 
 use super::fault::excerpt;
 
@@ -247,6 +248,9 @@ pub fn diff(text: &str) -> Result<Diff, String> {
     }
     if text.trim().is_empty() {
         return Ok(Diff::Empty);
+    }
+    if nesting(text) > MOST_LEVELS {
+        return Err(format!("a diff of more than {MOST_LEVELS} levels"));
     }
     let entries: Vec<serde_yaml::Value> =
         serde_yaml::from_str(text).map_err(|error| format!("a diff that is no YAML list ({error})"))?;

@@ -1,5 +1,6 @@
 use serde::Serialize;
 use serde_yaml::Value;
+use types::{MOST_LEVELS, nesting};
 
 use super::fault::{ParseFault, reason};
 
@@ -30,6 +31,9 @@ pub fn nv_document(text: &str) -> Result<NvDocument, ParseFault> {
     } else {
         start
     };
+    if nesting(yaml) > MOST_LEVELS {
+        return Err(fault(start, &format!("no more than {MOST_LEVELS} levels")));
+    }
     let entries: Vec<Value> = serde_yaml::from_str(yaml).map_err(|error| {
         let line = error.location().map_or(1, |location| location.line());
         let line = start.lines().nth(line.saturating_sub(1)).unwrap_or_default();

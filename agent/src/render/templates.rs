@@ -109,8 +109,27 @@ impl Templates {
     /// # Errors
     /// If the directory cannot be read, a template does not parse, or a file has a name that no template has.
     pub fn from_dir(dir: &Path) -> Result<Self, TemplateError> {
+        Self::from_files(Self::files_of(dir)?)
+    }
+
+    /// The template files of a directory by name, not looked into yet.
+    ///
+    /// # Errors
+    /// If the directory or a file in it cannot be read, is no regular file, or is too large.
+    pub(crate) fn files_of(dir: &Path) -> Result<BTreeMap<String, String>, TemplateError> {
         let mut found = BTreeMap::new();
-        collect(dir, dir, &mut found)?;
+        collect(dir, dir, &mut found, 0)?;
+        Ok(found)
+    }
+
+    /// Templates of these files; those that are not among them are the embedded ones.
+    pub(crate) fn from_files(mut found: BTreeMap<String, String>) -> Result<Self, TemplateError> {
+        for (name, text) in &found {
+            if let Some(line) = long_tag(text) {
+                let fault = format!("a tag is longer than {LONGEST_TAG} bytes");
+                return Err(TemplateError { file: name.clone(), line, fault });
+            }
+        }
         let templates = EMBEDDED.iter().map(|(name, text)| {
             let text = found.remove(*name).unwrap_or_else(|| (*text).to_owned());
             (*name, text)
@@ -148,6 +167,7 @@ impl Templates {
 
     fn with(templates: impl IntoIterator<Item = (&'static str, String)>) -> Result<Self, TemplateError> {
         let mut engine = Environment::new();
+        engine.set_fuel(Some(FUEL));
         engine.set_undefined_behavior(UndefinedBehavior::Strict);
         // Without it an error does not say which name is undefined.
         engine.set_debug(true);
@@ -214,6 +234,35 @@ impl Templates {
     }
 }
 
+/// Steps that one rendering may take: the largest configuration takes a hundredth of it.
+const FUEL: u64 = 20_000_000;
+
+/// Longest tag: what stands in one is read to the depth of its expressions.
+const LONGEST_TAG: usize = 2_000;
+
+/// Most template files of a directory, most bytes of one, and deepest directory.
+const MOST_FILES: usize = 200;
+const MOST_TEMPLATE: u64 = 1 << 20;
+const MOST_DEPTH: usize = 8;
+
+/// Line of the first tag that is too long, or that never ends.
+fn long_tag(text: &str) -> Option<usize> {
+    let mut rest = text;
+    let mut before = 0;
+    while let Some((start, end)) = ["{{", "{%"].into_iter().filter_map(|open| Some((rest.find(open)?, open))).min() {
+        let tag = rest.get(start..)?;
+        let close = if end == "{{" { "}}" } else { "%}" };
+        let length = tag.find(close).map_or(tag.len(), |length| length + 2);
+        before += rest.get(..start)?.matches('\n').count();
+        if length > LONGEST_TAG {
+            return Some(before + 1);
+        }
+        before += tag.get(..length)?.matches('\n').count();
+        rest = tag.get(length..)?;
+    }
+    None
+}
+
 /// What one template may render to: that of the largest configuration is a third of it.
 const MOST_BYTES: usize = 32 << 20;
 
@@ -240,7 +289,7 @@ impl io::Write for Bounded {
 }
 
 /// Reads every file below `dir` by its name relative to `root`.
-fn collect(root: &Path, dir: &Path, found: &mut BTreeMap<String, String>) -> Result<(), TemplateError> {
+fn collect(root: &Path, dir: &Path, found: &mut BTreeMap<String, String>, depth: usize) -> Result<(), TemplateError> {
     let fault = |path: &Path, error: &io::Error| TemplateError {
         file: path.display().to_string(),
         line: 0,
@@ -249,9 +298,15 @@ fn collect(root: &Path, dir: &Path, found: &mut BTreeMap<String, String>) -> Res
     for entry in fs::read_dir(dir).map_err(|error| fault(dir, &error))? {
         let path = entry.map_err(|error| fault(dir, &error))?.path();
         if path.is_dir() {
-            collect(root, &path, found)?;
+            if depth == MOST_DEPTH {
+                return Err(fault(&path, &io::Error::other(format!("it is more than {MOST_DEPTH} directories deep"))));
+            }
+            collect(root, &path, found, depth + 1)?;
         } else if path.extension().is_some_and(|extension| extension == "j2") {
-            let text = fs::read_to_string(&path).map_err(|error| fault(&path, &error))?;
+            if found.len() == MOST_FILES {
+                return Err(fault(&path, &io::Error::other(format!("there are more than {MOST_FILES} templates"))));
+            }
+            let text = types::read_text(&path, MOST_TEMPLATE).map_err(|error| fault(&path, &error))?;
             let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
             found.insert(name, text);
         }

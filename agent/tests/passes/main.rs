@@ -8,6 +8,7 @@ mod authority;
 mod controller;
 mod doubt;
 mod dpu;
+mod hostile_templates;
 mod killed;
 mod last_request;
 mod line;

@@ -17,7 +17,7 @@ use super::{
     dpu::Dpu,
 };
 
-fn program(dpu: &Dpu, arguments: &[&str]) -> Command {
+pub(super) fn program(dpu: &Dpu, arguments: &[&str]) -> Command {
     let config = dpu.path().join("config.toml");
     if !config.exists() {
         fs::write(&config, dpu.settings_text()).unwrap();

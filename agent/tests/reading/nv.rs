@@ -225,3 +225,21 @@ fn the_keys_of_the_mac_table_mean_nothing() {
         ]
     );
 }
+
+#[test]
+fn deep_texts_are_refused_at_once() {
+    for text in [
+        "[".repeat(200_000),
+        "{".repeat(200_000),
+        "- ".repeat(100_000),
+        "- set:\n    a: ".to_owned() + &"[".repeat(200_000),
+    ] {
+        assert!(agent::parse::diff(&text).unwrap_err().contains("more than 64 levels"));
+        assert!(nv_document(&text).is_err());
+    }
+    // What is long and not deep is read.
+    let long: String = (0..20_000).map(|vlan| format!("      '{vlan}': {{}}\n")).collect();
+    let text = format!("- set:\n    bridge:\n{long}");
+    assert_eq!(agent::parse::diff(&text), Ok(agent::parse::Diff::Changes));
+    assert_eq!(nv_document(&text).unwrap().entries.len(), 1);
+}

@@ -6,11 +6,12 @@ mod network;
 mod section;
 mod single;
 
-use std::{fmt, fs, path::Path};
+use std::{fmt, path::Path};
 
 use marked_yaml::LoaderOptions;
 use proto::site::HostSpec;
 use rules::StatePath;
+use types::{MOST_LEVELS, nesting};
 
 use crate::{host_spec::check_hosts, network::SiteNetwork};
 use section::{Faults, Section};
@@ -23,6 +24,9 @@ pub struct SiteFile {
     /// Hosts, well formed and unique.
     pub hosts: Vec<HostSpec>,
 }
+
+/// Most bytes of a site file.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Why a site file is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +43,7 @@ impl SiteFile {
     /// All its faults.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, SiteFileError> {
         let file = path.as_ref().display().to_string();
-        match fs::read_to_string(path) {
+        match types::read_text(path.as_ref(), MOST_BYTES) {
             Ok(text) => Self::parse(&file, &text),
             Err(error) => Err(SiteFileError { file, faults: vec![(0, format!("cannot be read: {error}"))] }),
         }
@@ -51,6 +55,9 @@ impl SiteFile {
     /// All its faults.
     pub fn parse(file: &str, text: &str) -> Result<Self, SiteFileError> {
         let refuse = |faults| SiteFileError { file: file.to_owned(), faults };
+        if nesting(text) > MOST_LEVELS {
+            return Err(refuse(vec![(0, format!("is nested deeper than {MOST_LEVELS} levels"))]));
+        }
         let options = LoaderOptions::default().error_on_duplicate_keys(true);
         let node = marked_yaml::parse_yaml_with_options(0, text, options)
             .map_err(|error| refuse(vec![section::load_fault(&error)]))?;

@@ -3,7 +3,7 @@
 
 use std::{
     fs, io,
-    os::unix::fs::MetadataExt,
+    os::unix::fs::{MetadataExt, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -48,7 +48,53 @@ impl DatabaseFile {
     }
 }
 
+/// Makes the file if it is not there, and keeps others from it, its log and its index: they hold passwords of BMCs. SQLite
+/// gives the other two the rights of the first.
+pub(super) fn keep_private(path: &Path) -> io::Result<()> {
+    // Why it cannot be made is for SQLite to say.
+    let _ = fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path);
+    for ending in ["", "-wal", "-shm"] {
+        let mut file = path.as_os_str().to_owned();
+        file.push(ending);
+        let Ok(found) = fs::metadata(&file) else { continue };
+        let mode = found.permissions().mode() & 0o777;
+        if found.is_file() && mode & 0o077 != 0 {
+            tracing::warn!(file = %file.display(), "others could read the database (mode {mode:o}): they no longer can");
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o600))?;
+        }
+    }
+    Ok(())
+}
+
 fn identity(path: &Path) -> io::Result<(Identity, u64)> {
     let found = fs::metadata(path)?;
     Ok((Identity(found.dev(), found.ino()), found.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store;
+
+    #[tokio::test]
+    async fn nobody_else_reads_the_files_of_a_database() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("site.db");
+        let modes = || {
+            let mode = |ending: &str| {
+                let file = dir.path().join(format!("site.db{ending}"));
+                fs::metadata(file).unwrap().permissions().mode() & 0o777
+            };
+            ["", "-wal", "-shm"].map(mode)
+        };
+        let url = format!("sqlite:{}", path.display());
+        let store = Store::open(&url).await.unwrap();
+        assert_eq!(modes(), [0o600; 3]);
+        store.close().await;
+        // One that an older release made.
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        let store = Store::open(&url).await.unwrap();
+        assert_eq!(modes(), [0o600; 3]);
+        store.close().await;
+    }
 }

@@ -1,11 +1,20 @@
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use sqlx::{
     AnyConnection, AnyPool, Connection,
     any::{AnyConnectOptions, AnyPoolOptions},
 };
 
-use super::{Result, StoreError, Tx, error::failed, file::DatabaseFile, writing::Writing};
+use super::{
+    Result, StoreError, Tx,
+    error::failed,
+    file::{DatabaseFile, keep_private},
+    writing::Writing,
+};
 
 /// The site's database. Clones share it.
 #[derive(Debug, Clone)]
@@ -47,7 +56,10 @@ impl Store {
         sqlx::any::install_default_drivers();
         let opened = match url.split_once(':') {
             Some(("sqlite", ":memory:")) => Self::in_memory(url).await,
-            Some(("sqlite", path)) if !path.is_empty() => Self::sqlite(&format!("sqlite:{path}?mode=rwc")).await,
+            Some(("sqlite", path)) if !path.is_empty() => match keep_private(Path::new(path)) {
+                Err(error) => Err(format!("its file cannot be kept from others: {error}")),
+                Ok(()) => Self::sqlite(&format!("sqlite:{path}?mode=rwc")).await,
+            },
             Some(("postgres" | "postgresql", _)) => Self::postgres(url).await,
             _ => Err("expected sqlite:PATH, sqlite::memory: or postgres://USER@HOST/DATABASE".to_owned()),
         };
@@ -224,10 +236,7 @@ fn text(error: impl std::fmt::Display) -> String {
 
 /// A URL as it may be shown.
 fn without_password(url: &str) -> String {
-    match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://***@{host}"),
-        _ => url.to_owned(),
-    }
+    crate::config::without_passwords(url)
 }
 
 #[cfg(test)]
@@ -268,6 +277,7 @@ mod tests {
         for (url, shown) in [
             ("postgres://site:p@ss@db/site", "postgres://***@db/site"),
             ("postgres://db/site", "postgres://db/site"),
+            ("postgres://db/site?password=x&sslmode=require", "postgres://db/site?password=***"),
             ("sqlite:site@home.db", "sqlite:site@home.db"),
         ] {
             assert_eq!(without_password(url), shown);

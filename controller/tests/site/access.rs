@@ -10,7 +10,7 @@ use tonic::{Code, Status};
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
 use crate::{
-    daemon::{config, refused},
+    daemon::{config, refused, start},
     guarded::{Guarded, Pair, Signer, write_tls},
     support::{dpu, host},
 };

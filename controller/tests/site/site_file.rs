@@ -422,3 +422,25 @@ async fn an_address_of_a_machine_that_the_site_knows_is_refused_too() {
     let swapped = [parse(1, second, other), parse(2, macs, bmcs)].concat();
     assert_eq!(add_hosts(&store, None, &swapped, now).await.unwrap().changed, 2);
 }
+
+#[test]
+fn files_that_are_none_and_deep_ones_are_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    assert!(std::process::Command::new("mkfifo").arg(path("fifo")).status().unwrap().success());
+    let stairs: String = (0..3_200).map(|level| format!("{}a:\n", " ".repeat(level))).collect();
+    std::fs::write(path("stairs"), stairs).unwrap();
+    std::fs::write(path("brackets"), "[".repeat(3_200)).unwrap();
+    for (file, fault) in [
+        (path("fifo"), "cannot be read: it is no regular file"),
+        ("/dev/zero".into(), "cannot be read: it is no regular file"),
+        (dir.path().to_owned(), "cannot be read: it is no regular file"),
+        (path("stairs"), "is nested deeper than 64 levels"),
+        (path("brackets"), "is nested deeper than 64 levels"),
+    ] {
+        let name = file.display().to_string();
+        assert_eq!(SiteFile::read(&file).unwrap_err().to_string(), format!("{name}: {fault}"));
+        let told = controller::Config::read(&file).unwrap_err().to_string();
+        assert!(told.contains(&name), "{told}");
+    }
+}

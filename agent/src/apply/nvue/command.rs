@@ -256,7 +256,7 @@ struct StagedFile {
 
 impl StagedFile {
     fn write(path: PathBuf, text: &str) -> Result<Self, NvueFault> {
-        let former = std::fs::read(&path).ok();
+        let former = types::read_file(&path, crate::MOST_BYTES).ok();
         if former.as_deref() != Some(text.as_bytes())
             && let Err(source) = write_private(&path, text.as_bytes())
         {

@@ -67,7 +67,7 @@ async fn exchange(rest: &NvueRest, method: Method, path: &str, body: Option<&Val
     let host = uri.host().unwrap_or_default();
     let secure = uri.scheme_str() != Some("http");
     let port = uri.port_u16().unwrap_or(8765);
-    let secret = std::fs::read_to_string(&rest.password_file)
+    let secret = types::read_text(&rest.password_file, crate::MOST_BYTES)
         .map_err(|error| HttpFault::Settings { path: rest.password_file.clone(), reason: error.to_string() })?;
     let login = BASE64.encode(format!("{}:{}", rest.user, secret.trim_end_matches(['\r', '\n'])).as_bytes());
     let request = Request::builder()
@@ -120,7 +120,7 @@ async fn talk(
 /// Settings that trust one certificate: NVUE's own, which it signed itself.
 fn pinned(rest: &NvueRest) -> Result<ClientConfig, HttpFault> {
     let fault = |reason: String| HttpFault::Settings { path: rest.certificate.clone(), reason };
-    let pem = std::fs::read(&rest.certificate).map_err(|error| fault(error.to_string()))?;
+    let pem = types::read_file(&rest.certificate, crate::MOST_BYTES).map_err(|error| fault(error.to_string()))?;
     let certificate = CertificateDer::from_pem_slice(&pem).map_err(|error| fault(error.to_string()))?.into_owned();
     let provider = Arc::new(ring::default_provider());
     let verifier = Pin { certificate, provider: Arc::clone(&provider) };

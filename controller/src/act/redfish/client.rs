@@ -68,7 +68,7 @@ impl Redfish {
                     path: path.display().to_string(),
                     why: why.to_string(),
                 };
-                let pem = std::fs::read(path).map_err(|error| fault(&error))?;
+                let pem = types::read_file(path, 1 << 20).map_err(|error| fault(&error))?;
                 let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| fault(&error))?;
                 builder.tls_certs_only(certificates)
             }

@@ -1,6 +1,6 @@
 //! The way to the controller.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use proto::{MachineId, forge::forge_client::ForgeClient, site::HostRef, site::site_client::SiteClient};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
@@ -65,7 +65,8 @@ impl ControllerArgs {
             return Err(Failure::Usage("https needs --ca FILE (or SITECTL_CA)".into()));
         };
         let read = |path: &PathBuf| {
-            fs::read(path).map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))
+            types::read_file(path, 1 << 20)
+                .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))
         };
         let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(read(ca)?));
         Ok(Some(match (&self.cert, &self.key) {

@@ -1,6 +1,6 @@
 //! `sitectl host`.
 
-use std::{fs, path::PathBuf, time::SystemTime};
+use std::{path::PathBuf, time::SystemTime};
 
 use proto::{
     MachineId,
@@ -156,7 +156,7 @@ impl Add {
                 .map_err(|error| Failure::Usage(error.to_string()));
         }
         let password = match &self.bmc_password_file {
-            Some(path) => fs::read_to_string(path)
+            Some(path) => types::read_text(path, 1 << 20)
                 .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?,
             None => String::new(),
         };

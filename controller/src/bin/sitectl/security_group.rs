@@ -1,6 +1,6 @@
 //! `sitectl security-group`.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 use proto::site::{
     AttachSecurityGroupRequest, DeleteSecurityGroupRequest, ListSecurityGroupsRequest, SecurityGroup, SecurityRule,
@@ -107,7 +107,10 @@ impl Ports {
 impl GroupFile {
     fn read(path: &PathBuf) -> Result<Self, Failure> {
         let fault = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", path.display()));
-        let text = fs::read_to_string(path).map_err(|error| fault(&error))?;
+        let text = types::read_text(path, 16 << 20).map_err(|error| fault(&error))?;
+        if types::nesting(&text) > types::MOST_LEVELS {
+            return Err(fault(&format_args!("is nested deeper than {} levels", types::MOST_LEVELS)));
+        }
         serde_yaml::from_str(&text).map_err(|error| fault(&error))
     }
 

@@ -1,6 +1,6 @@
 //! `sitectl rules diff` and `sitectl rules replay`.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 use proto::site::{HostHistory, Transition};
 use rules::{Change, ChangeKind, Decision, RuleSet, Snapshot, diff};
@@ -78,8 +78,8 @@ impl Replay {
     pub(super) fn run(&self, format: Format) -> Result<String, Failure> {
         let rules = self.pack.load()?;
         let path = self.from.display();
-        let text =
-            fs::read_to_string(&self.from).map_err(|error| Failure::Usage(format!("cannot read {path}: {error}")))?;
+        let text = types::read_text(&self.from, 256 << 20)
+            .map_err(|error| Failure::Usage(format!("cannot read {path}: {error}")))?;
         let history: HostHistory =
             serde_json::from_str(&text).map_err(|error| Failure::Usage(format!("{path} is no history: {error}")))?;
         format.answer(&replay(&rules, &history.transitions)?, |done| {

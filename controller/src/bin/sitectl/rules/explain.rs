@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     io::{self, Read},
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
@@ -84,5 +83,9 @@ fn read(path: &Path) -> Result<String, Failure> {
         io::stdin().read_to_string(&mut text).map_err(fault)?;
         return Ok(text);
     }
-    fs::read_to_string(path).map_err(fault)
+    let text = types::read_text(path, 64 << 20).map_err(fault)?;
+    if types::nesting(&text) > types::MOST_LEVELS {
+        return Err(fault(io::Error::other(format!("it is nested deeper than {} levels", types::MOST_LEVELS))));
+    }
+    Ok(text)
 }
