@@ -15,6 +15,7 @@ mod host_spec;
 mod ids;
 mod inventory;
 mod judge;
+mod listen;
 mod machine_addresses;
 mod metrics;
 mod moment;
@@ -41,6 +42,7 @@ pub use host_spec::{SpecFault, check_hosts};
 pub use ids::{InstanceId, VpcId, VpcPrefixId};
 pub use inventory::{AddedHosts, add_hosts};
 pub use judge::Judge;
+pub use listen::TlsFault;
 pub use moment::Moment;
 pub use reconcile::{Offers, ReconcileCounters, ReconcileFigures, ReconcileSettings, Reconciler, RulesInForce};
 pub use rule_packs::{

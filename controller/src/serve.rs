@@ -5,16 +5,17 @@ use std::{fs, future::Future, io, net::SocketAddr, path::Path, sync::Arc, time::
 use axum::{Router, http::StatusCode, routing::get};
 use proto::{forge::forge_server::ForgeServer, site::site_server::SiteServer};
 use tokio::{net::TcpListener, sync::watch};
-use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig, server::TcpIncoming};
+use tonic::transport::Server;
 use tracing::{error, info, warn};
 
 use crate::{
     AccessFault, Config, DirtyHosts, ForgeService, IssuerFault, Judge, Moment, ReconcileCounters, ReconcileSettings,
     Reconciler, Redfish, RedfishSettings, RedfishSetupError, RulePackError, RulePacks, RuleSettings, RulesInForce,
-    SiteFile, SiteFileError, SiteService, SpecFault, Tls,
+    SiteFile, SiteFileError, SiteService, SpecFault,
     access::{Clients, Gatekeeper, Issuer, RefusedCertificates},
     add_hosts, check_hosts, database_health,
     inventory::give_missing_addresses,
+    listen::{TlsFault, TlsFiles, accept},
     metrics::{self, Calls},
     network::{AdoptError, SiteNetwork, adopt_settings},
     rule_packs::reload_on_hangup,
@@ -23,6 +24,12 @@ use crate::{
 
 /// Longest message that is taken; a report of a DPU with many ports and alerts stays far below.
 const LONGEST_MESSAGE: usize = 8 << 20;
+
+/// Longest message to what machines and tenants call: a report is bounded field by field, an instance's config is 128 KiB.
+const LONGEST_REPORT: usize = 2 << 20;
+
+/// Calls that one connection may have open at once.
+const MOST_STREAMS: u32 = 256;
 
 /// Longest time that one call may take.
 const LONGEST_CALL: Duration = Duration::from_secs(120);
@@ -57,6 +64,9 @@ pub enum ServeError {
     /// There are roles, but nothing to know clients by.
     #[error("[access] needs tls.client_ca: without certificates nobody is known")]
     NoCertificates,
+    /// The server's own files.
+    #[error(transparent)]
+    Tls(#[from] TlsFault),
     /// Certificates of machines cannot be renewed.
     #[error(transparent)]
     Issuer(#[from] IssuerFault),
@@ -135,7 +145,11 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
         Some(address) => Some(listen(address).await?),
         None => None,
     };
-    let tls = config.tls.as_ref().map(|tls| tls_config(tls, issuer.is_some())).transpose()?;
+    // Where certificates are renewed, clients get in without one: theirs may be over.
+    let tls = config.tls.as_ref().map(|tls| TlsFiles::open(tls, issuer.is_some())).transpose()?.map(Arc::new);
+    if let Some(tls) = tls.clone() {
+        tokio::spawn(async move { tls.watch().await });
+    }
 
     let redfish = Redfish::new(&RedfishSettings { ca: config.bmc.ca.clone(), timeout: config.bmc.timeout() })?;
     let settings =
@@ -163,7 +177,7 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
 
     let judge = Judge::new(Arc::clone(packs.rules()), switches.clone());
     let forge = ForgeServer::new(ForgeService::new(store.clone(), site.clone(), judge, dirty.clone()).renewing(issuer))
-        .max_decoding_message_size(LONGEST_MESSAGE);
+        .max_decoding_message_size(LONGEST_REPORT);
     let operator = SiteServer::new(SiteService::new(store.clone(), site, packs, switches, dirty))
         .max_decoding_message_size(LONGEST_MESSAGE);
     health.set_serving::<ForgeServer<ForgeService>>().await;
@@ -172,15 +186,15 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
         .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
         .build_v1()
         .map_err(|error| ServeError::Server(error.to_string()))?;
+    let at_the_door = gatekeeper.clone();
+    let incoming = accept(listener, tls, Arc::new(move |peer| at_the_door.is_operator(peer)));
     let mut server = Server::builder()
+        .max_concurrent_streams(Some(MOST_STREAMS))
         .timeout(LONGEST_CALL)
         .http2_keepalive_interval(Some(Duration::from_secs(30)))
         .http2_keepalive_timeout(Some(Duration::from_secs(10)))
         .layer(calls)
         .layer(gatekeeper);
-    if let Some(tls) = tls {
-        server = server.tls_config(tls).map_err(|error| ServeError::Server(error.to_string()))?;
-    }
     if let Some(path) = &config.address_file {
         write_address(path, address)?;
     }
@@ -190,7 +204,7 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
         .add_service(reflection)
         .add_service(forge)
         .add_service(operator)
-        .serve_with_incoming_shutdown(TcpIncoming::from(listener).with_nodelay(Some(true)), until(stopped.clone()));
+        .serve_with_incoming_shutdown(incoming, until(stopped.clone()));
     let drained = async || {
         until(stopped.clone()).await;
         tokio::time::sleep(config.timing.drain()).await;
@@ -309,19 +323,6 @@ fn write_address(path: &Path, address: SocketAddr) -> Result<(), ServeError> {
         fs::rename(&beside, path)
     };
     write().map_err(|error| ServeError::File { path: path.display().to_string(), fault: error.to_string() })
-}
-
-/// Where certificates are renewed, clients get in without one: theirs may be over. The gatekeeper lets them do nothing else.
-fn tls_config(tls: &Tls, renews: bool) -> Result<ServerTlsConfig, ServeError> {
-    let read = |path: &Path| {
-        types::read_file(path, 1 << 20)
-            .map_err(|error| ServeError::File { path: path.display().to_string(), fault: error.to_string() })
-    };
-    let mut config = ServerTlsConfig::new().identity(Identity::from_pem(read(&tls.cert)?, read(&tls.key)?));
-    if let Some(ca) = &tls.client_ca {
-        config = config.client_ca_root(Certificate::from_pem(read(ca)?)).client_auth_optional(renews);
-    }
-    Ok(config)
 }
 
 /// Who clients are; none where they need no certificate.

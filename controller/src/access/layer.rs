@@ -6,16 +6,19 @@ use std::{
 };
 
 use proto::MachineKind;
-use tonic::{
-    Code, Status,
-    codegen::http,
-    transport::server::{TcpConnectInfo, TlsConnectInfo},
-};
+use tonic::{Code, Status, codegen::http};
 use tower::{Layer, Service};
 use tracing::info;
 
-use super::{Caller, Clients, RefusedCertificates, certificate::Names};
-use crate::Moment;
+use super::{
+    Caller, Clients, RefusedCertificates,
+    certificate::Names,
+    share::{InFlight, Shares},
+};
+use crate::{
+    Moment,
+    listen::{PeerInfo, Rated, is_of_this_machine},
+};
 
 /// What a load balancer or `systemctl` asks, without being anybody.
 const OPEN: &str = "/grpc.health.v1.Health/";
@@ -26,12 +29,19 @@ pub(crate) struct Gatekeeper {
     /// None where clients need no certificate.
     clients: Option<Arc<Clients>>,
     refused: Option<Arc<RefusedCertificates>>,
+    shares: Shares,
+    refusals: Arc<Rated>,
 }
 
 impl Gatekeeper {
     /// With clients, everybody is who their certificate says; without, everybody may do everything.
     pub(crate) fn new(clients: Option<Clients>, refused: Option<RefusedCertificates>) -> Self {
-        Self { clients: clients.map(Arc::new), refused: refused.map(Arc::new) }
+        Self {
+            clients: clients.map(Arc::new),
+            refused: refused.map(Arc::new),
+            shares: Shares::default(),
+            refusals: Arc::default(),
+        }
     }
 
     fn caller<Q>(&self, request: &http::Request<Q>) -> Result<Caller, Status> {
@@ -40,28 +50,52 @@ impl Gatekeeper {
         if path.starts_with(OPEN) {
             return Ok(Caller::Anybody);
         }
-        let certificates =
-            request.extensions().get::<TlsConnectInfo<TcpConnectInfo>>().and_then(TlsConnectInfo::peer_certs);
-        let caller = match certificates.as_ref().and_then(|chain| chain.first()) {
-            Some(own) => {
-                let names = Names::of(own);
-                // TLS looks at that when a connection is opened, and one can stay open for long.
-                if names.end.is_some_and(|end| Moment::now().since_epoch() > end) {
-                    return Err(Status::permission_denied("the client's certificate is over"));
-                }
-                if self.refused.as_ref().is_some_and(|refused| refused.has(&names)) {
-                    return Err(Status::permission_denied("the client's certificate is refused here"));
-                }
-                clients.caller(&names).map_err(|stranger| Status::permission_denied(stranger.to_string()))?
-            }
-            None => Caller::Nobody,
-        };
+        let caller = self.known(clients, request.extensions().get::<PeerInfo>())?;
         if caller.may_call(path) {
             Ok(caller)
         } else {
             Err(Status::permission_denied(format!("{caller} may not call {path}")))
         }
     }
+}
+
+impl Gatekeeper {
+    /// Whether a connection is an operator's: by its certificate, or where nobody needs one by where it comes from.
+    pub(crate) fn is_operator(&self, peer: &PeerInfo) -> bool {
+        match &self.clients {
+            Some(clients) => matches!(self.known(clients, Some(peer)), Ok(Caller::Operator)),
+            None => is_of_this_machine(peer),
+        }
+    }
+
+    fn known(&self, clients: &Clients, peer: Option<&PeerInfo>) -> Result<Caller, Status> {
+        let certificates = peer.and_then(|peer| peer.certificates.as_ref());
+        let Some(own) = certificates.and_then(|chain| chain.first()) else { return Ok(Caller::Nobody) };
+        let names = Names::of(own);
+        // TLS looks at that when a connection is opened, and one can stay open for long.
+        if names.end.is_some_and(|end| Moment::now().since_epoch() > end) {
+            return Err(Status::permission_denied("the client's certificate is over"));
+        }
+        if self.refused.as_ref().is_some_and(|refused| refused.has(&names)) {
+            return Err(Status::permission_denied("the client's certificate is refused here"));
+        }
+        clients.caller(&names).map_err(|stranger| Status::permission_denied(stranger.to_string()))
+    }
+
+    /// Says that a call was refused: few lines, and short ones, whatever is called.
+    fn refuse(&self, path: &str, refusal: &Status) {
+        if let Some(times) = self.refusals.now() {
+            let call: String = path.chars().take(80).collect();
+            let refusal: String = refusal.message().chars().take(200).collect();
+            info!(call, refusal, times, "a call was refused");
+        }
+    }
+}
+
+/// Gives a call's place back when it is over.
+struct Held<F> {
+    answer: F,
+    _place: InFlight,
 }
 
 impl<S> Layer<S> for Gatekeeper {
@@ -95,16 +129,27 @@ where
     }
 
     fn call(&mut self, mut request: http::Request<Q>) -> Self::Future {
-        match self.gatekeeper.caller(&request) {
-            Ok(caller) => {
+        let address = request.extensions().get::<PeerInfo>().map(|peer| peer.address.ip());
+        let admitted = self.gatekeeper.caller(&request).and_then(|caller| {
+            let too_many = |most| {
+                Status::resource_exhausted(format!("{caller} has {most} calls in flight: wait for their answers"))
+            };
+            self.gatekeeper.shares.take(&caller, address).map_err(too_many).map(|place| (caller, place))
+        });
+        match admitted {
+            Ok((caller, place)) => {
                 let is_host = matches!(&caller, Caller::Machine(id) if id.kind() != MachineKind::Dpu);
                 request.extensions_mut().insert(caller);
-                let answer = self.inner.call(request);
+                let held = Held { answer: self.inner.call(request), _place: place };
                 if !is_host {
-                    return Box::pin(answer);
+                    return Box::pin(async move {
+                        let Held { answer, _place } = held;
+                        answer.await
+                    });
                 }
                 // What runs on a host is not to find out what there is; and NOT_FOUND has a meaning of its own for machines.
                 Box::pin(async move {
+                    let Held { answer, _place } = held;
                     let answer = answer.await?;
                     let code = answer.headers().get("grpc-status").map(|code| Code::from_bytes(code.as_bytes()));
                     match code {
@@ -114,7 +159,7 @@ where
                 })
             }
             Err(refusal) => {
-                info!(call = request.uri().path(), refusal = refusal.message(), "a call was refused");
+                self.gatekeeper.refuse(request.uri().path(), &refusal);
                 Box::pin(ready(Ok(refusal.into_http())))
             }
         }

@@ -13,6 +13,7 @@ mod clients;
 mod issuer;
 mod layer;
 mod refused;
+mod share;
 
 pub(crate) use caller::Caller;
 pub(crate) use clients::Clients;

@@ -1,6 +1,8 @@
 use std::{
+    collections::BTreeSet,
     future::Future,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
     time::Instant,
 };
@@ -10,6 +12,8 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, histogram::Histogram},
     registry::Registry,
 };
+use prost::Message as _;
+use prost_types::FileDescriptorSet;
 use tonic::{Code, codegen::http};
 use tower::{Layer, Service};
 
@@ -18,6 +22,8 @@ use tower::{Layer, Service};
 pub(crate) struct Calls {
     answers: Family<Answer, Counter>,
     seconds: Family<Method, Histogram, fn() -> Histogram>,
+    /// Paths of all calls that are served. Anything else comes from outside and becomes no label.
+    known: Arc<BTreeSet<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -34,7 +40,8 @@ struct Method {
 impl Default for Calls {
     fn default() -> Self {
         let histogram = || Histogram::new([0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0]);
-        Self { answers: Family::default(), seconds: Family::new_with_constructor(histogram) }
+        let known = Arc::new(served());
+        Self { answers: Family::default(), seconds: Family::new_with_constructor(histogram), known }
     }
 }
 
@@ -45,11 +52,28 @@ impl Calls {
     }
 
     fn count(&self, path: &str, code: Code, started: Instant) {
-        // Paths come from outside: only those that exist may become label values.
-        let method = if code == Code::Unimplemented { "unknown" } else { path.trim_start_matches('/') }.to_owned();
+        let path = path.trim_start_matches('/');
+        let method = if self.known.contains(path) { path } else { "unknown" }.to_owned();
         self.seconds.get_or_create_owned(&Method { method: method.clone() }).observe(started.elapsed().as_secs_f64());
         self.answers.get_or_create_owned(&Answer { method, code: format!("{code:?}") }).inc();
     }
+}
+
+/// `package.Service/Method` of all that is served.
+fn served() -> BTreeSet<String> {
+    let of_files = |bytes: &[u8]| {
+        let files = FileDescriptorSet::decode(bytes).map(|set| set.file).unwrap_or_default();
+        files.into_iter().flat_map(|file| {
+            let package = file.package.unwrap_or_default();
+            file.service.into_iter().flat_map(move |service| {
+                let service_name = format!("{package}.{}", service.name.unwrap_or_default());
+                let methods = service.method.into_iter().filter_map(|method| method.name);
+                methods.map(move |method| format!("{service_name}/{method}")).collect::<Vec<_>>()
+            })
+        })
+    };
+    let own = of_files(proto::DESCRIPTORS).chain(of_files(tonic_health::pb::FILE_DESCRIPTOR_SET));
+    own.chain(of_files(tonic_reflection::pb::v1::FILE_DESCRIPTOR_SET)).collect()
 }
 
 impl<S> Layer<S> for Calls {
@@ -91,5 +115,37 @@ where
             calls.count(&path, status.map_or(Code::Ok, |status| Code::from_bytes(status.as_bytes())), started);
             Ok(answer)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    #[test]
+    fn paths_that_nobody_serves_are_one_label() {
+        let calls = Calls::default();
+        for number in 0..10_000 {
+            for code in [Code::Unimplemented, Code::PermissionDenied] {
+                calls.count(&format!("/x.{number}/{}", "y".repeat(1_000)), code, Instant::now());
+            }
+        }
+        for path in ["/forge.Forge/Version", "/site.Site/ListHosts", "/grpc.health.v1.Health/Check"] {
+            calls.count(path, Code::Ok, Instant::now());
+        }
+        let mut registry = Registry::default();
+        calls.register(&mut registry);
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        assert!(text.len() < 10_000, "{} bytes", text.len());
+        for line in [
+            "grpc_calls_total{method=\"unknown\",code=\"PermissionDenied\"} 10000",
+            "grpc_calls_total{method=\"forge.Forge/Version\",code=\"Ok\"} 1",
+            "grpc_calls_total{method=\"grpc.health.v1.Health/Check\",code=\"Ok\"} 1",
+        ] {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
     }
 }

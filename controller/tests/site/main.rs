@@ -7,6 +7,7 @@ mod support;
 
 mod access;
 mod agents;
+mod crowd;
 mod daemon;
 mod documented;
 mod examples;

@@ -35,7 +35,8 @@ impl ForgeService {
         };
         let stored = tx.health_reports(&dpu.id).await.map_err(from_store)?;
         let former = stored.iter().map(|entry| &entry.report).find(|former| former.source == AGENT_SOURCE);
-        let mut report = reports::read("dpu_health", health, AGENT_SOURCE.to_owned(), former, now)?;
+        let mut report =
+            reports::read("dpu_health", health, AGENT_SOURCE.to_owned(), former, now, reports::LongTexts::Cut)?;
         report.observed_at = Some(now);
         tx.put_observation(&observation).await.map_err(from_store)?;
         tx.put_health_report(&dpu.id, &AppliedReport { mode: ApplyMode::Merge, report }).await.map_err(from_store)?;

@@ -13,6 +13,9 @@ use crate::{
     store::{AppliedReport, ApplyMode, Tx},
 };
 
+/// Sources that may report on one machine.
+const MOST_SOURCES: usize = 64;
+
 impl ForgeService {
     pub(super) async fn list_reports(
         &self,
@@ -55,7 +58,12 @@ impl ForgeService {
         let host = host_of(&mut tx, &machine).await?;
         let stored = tx.health_reports(&machine).await.map_err(from_store)?;
         let former = stored.iter().map(|entry| &entry.report).find(|former| former.source == source);
-        let report = reports::read("health_report_entry.report", report, source, former, now)?;
+        if former.is_none() && stored.len() >= MOST_SOURCES {
+            let fault = format!("{machine} has reports of {MOST_SOURCES} sources already: remove one first");
+            return Err(invalid("health_report_entry.report.source", fault));
+        }
+        let report =
+            reports::read("health_report_entry.report", report, source, former, now, reports::LongTexts::Refuse)?;
         self.judge.check_names(&report).map_err(|fault| invalid("health_report_entry.report.alerts", fault))?;
         tx.put_health_report(&machine, &AppliedReport { mode, report }).await.map_err(from_store)?;
         tx.commit().await.map_err(from_store)?;
