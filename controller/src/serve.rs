@@ -15,7 +15,7 @@ use crate::{
     access::{Clients, Gatekeeper, Issuer, RefusedCertificates},
     add_hosts, check_hosts, database_health,
     inventory::give_missing_addresses,
-    listen::{TlsFault, TlsFiles, accept},
+    listen::{Scrapers, TlsFault, TlsFiles, accept},
     metrics::{self, Calls},
     network::{AdoptError, SiteNetwork, adopt_settings},
     rule_packs::reload_on_hangup,
@@ -378,7 +378,7 @@ async fn serve_metrics(listener: TcpListener, seen: Seen, stop: impl Future<Outp
         }
     };
     let router = Router::new().route("/metrics", get(scrape));
-    if let Err(error) = axum::serve(listener, router).with_graceful_shutdown(stop).await {
+    if let Err(error) = axum::serve(Scrapers::new(listener), router).with_graceful_shutdown(stop).await {
         error!(%error, "metrics are no longer served");
     }
 }

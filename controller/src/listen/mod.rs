@@ -8,6 +8,7 @@
 
 mod pending;
 mod rated;
+mod scrape;
 mod stream;
 mod tls;
 
@@ -20,6 +21,7 @@ use std::{
 
 use pending::Pending;
 pub(crate) use rated::Rated;
+pub(crate) use scrape::Scrapers;
 use stream::Connection;
 pub(crate) use stream::PeerInfo;
 pub use tls::TlsFault;

@@ -67,8 +67,7 @@ async fn silent_connections_keep_nobody_out() {
 async fn one_dpu_that_reports_without_end_takes_its_own_share_only() {
     let site = Guarded::start().await;
     let own = dpu(1, 0);
-    let alert =
-        health::HealthProbeAlert { id: "BgpStats".into(), message: "x".repeat(100_000), ..Default::default() };
+    let alert = health::HealthProbeAlert { id: "BgpStats".into(), message: "x".repeat(100_000), ..Default::default() };
     let status = forge::DpuNetworkStatus {
         dpu_machine_id: Some((&own).into()),
         dpu_health: Some(health::HealthReport { alerts: vec![alert], ..Default::default() }),
