@@ -1,0 +1,61 @@
+//! Asking: a loaded pack and a snapshot become decisions, explanations and views. Imports `ir` alone.
+
+pub(crate) mod alert_query;
+pub(crate) mod blame;
+pub(crate) mod compile;
+pub(crate) mod decide;
+pub(crate) mod env;
+pub(crate) mod evaluate;
+pub(crate) mod explain;
+mod guards;
+pub(crate) mod health;
+pub(crate) mod interpret;
+pub(crate) mod prepared;
+pub(crate) mod time;
+pub(crate) mod track;
+pub(crate) mod view;
+
+use std::{ops::Deref, sync::Arc};
+
+use crate::{
+    eval::{env::Shared, interpret::Interpreter, prepared::PreparedState},
+    ir::{
+        pack::{Pack, State},
+        state_path::StatePath,
+    },
+};
+
+/// A pack ready to be asked. Immutable; share it by `Arc`.
+#[derive(Debug)]
+pub struct RuleSet {
+    pack: Pack,
+    /// What is asked in each state of the pack, in the order of its states.
+    prepared: Box<[PreparedState]>,
+    pub(crate) interpreter: Arc<Interpreter>,
+}
+
+impl RuleSet {
+    pub(crate) fn new(pack: Pack) -> Self {
+        let prepared = pack.states.iter().map(|state| PreparedState::of(state, &pack)).collect();
+        let interpreter = Interpreter::new(&pack);
+        Self { pack, prepared, interpreter }
+    }
+
+    pub(crate) fn shared(&self) -> Shared {
+        Shared::new(self.pack.interpreted.then_some(&self.interpreter))
+    }
+
+    /// A state with what is asked in it.
+    pub(crate) fn prepared(&self, path: &StatePath) -> Option<(&State, &PreparedState)> {
+        let number = *self.by_path.get(path.as_str())?;
+        Some((self.pack.states.get(number)?, self.prepared.get(number)?))
+    }
+}
+
+impl Deref for RuleSet {
+    type Target = Pack;
+
+    fn deref(&self) -> &Pack {
+        &self.pack
+    }
+}
