@@ -7,16 +7,15 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::ir::{
+    expr::ReportRef,
     guard::Guard,
     health::{Part, Reports, Source, names_match},
-    predicate::ReportRef,
     snapshot::{Alert, Dpu, HealthReport, Snapshot, question::Test},
 };
 
 /// A question to a report.
 #[derive(Debug, Clone)]
 pub(crate) struct AlertQuery {
-    pub(crate) of_dpu: bool,
     wanted: AlertPattern,
     parts: Arc<[Prepared]>,
     /// Those of them that can hold the alert if nothing is stored for the host as a whole.
@@ -87,7 +86,7 @@ impl AlertQuery {
         };
         let parts = prepare(&report.parts, &wanted, reports)?.into();
         let of_quiet_host = prepare(&report.parts, &wanted, reports)?.into_iter().filter(|part| !part.is_of_host());
-        Some(Self { of_dpu: report.of_dpu, wanted, of_quiet_host: of_quiet_host.collect(), parts })
+        Some(Self { wanted, of_quiet_host: of_quiet_host.collect(), parts })
     }
 
     /// The alert is there. The DPU matters if the report is of one.
@@ -140,7 +139,7 @@ fn prepare(parts: &[Part], wanted: &AlertPattern, reports: &Arc<Reports>) -> Opt
 
 /// A guard that cannot fail, if there is one; none if it can.
 fn test(guard: Option<&Guard>, reports: &Arc<Reports>) -> Option<Option<Test>> {
-    guard.map_or(Some(None), |guard| guard.test(reports).map(Some))
+    guard.map_or(Some(None), |guard| guard.expr.compile(reports).into_test_of_each(0).ok().map(Some))
 }
 
 /// Some part holds the alert, and none before it hides it.

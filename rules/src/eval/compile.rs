@@ -1,39 +1,33 @@
-//! Predicates made fast. One that cannot fail and asks about the host and one DPU at most becomes a test, a closure that
-//! has all it needs built in; what is left is asked as what it is.
+//! Guards made fast. One that cannot fail and asks about the host and one DPU at most becomes a test, a closure that has
+//! all it needs built in; what is left is asked as what it is. Without this a decision takes three to four times as long
+//! (`cargo bench -p rules`).
 
 use std::sync::Arc;
 
 use crate::{
-    eval::{
-        alert_query::AlertQuery,
-        env::{Env, Shared},
-        interpret,
-    },
+    eval::{alert_query::AlertQuery, env::Env},
     ir::{
-        fallible::CanFail,
-        guard::{Body, Guard, Wanted},
+        expr::{Evaluated, Expr, FactRef, Quantifier, Query},
         health::Reports,
-        predicate::{Answer, BoolExpr, Compare, FactRef, IntExpr, MaybeExpr, Query, TextExpr},
-        reads::Reads,
+        line::Compare,
+        operators::Op,
         snapshot::{
             Dpu, Snapshot, Typed,
             question::{Question, Test},
         },
-        specialise::Fold,
     },
 };
-use rhai::FnPtr;
 
 /// Predicates ready to be asked, all of which have to hold.
 #[derive(Debug, Default)]
 pub(crate) struct Asks {
     /// Asked first: most arms end here.
-    tests: Box<[Tested]>,
+    tests: Box<[BoundTest]>,
     others: Box<[Ask]>,
 }
 
 /// A test of the host, and of the DPU bound at a depth if it is of one.
-struct Tested {
+struct BoundTest {
     of_dpu: bool,
     /// Without meaning if it is of the host alone.
     depth: u8,
@@ -50,15 +44,13 @@ enum Ask {
     Any(u8, Asks),
     /// Every DPU, bound at a depth, fits.
     All(u8, Asks),
-    /// Any other predicate.
-    Tree(Box<BoolExpr>),
-    /// A guard that stays with the interpreter, of a DPU if so marked.
-    Script(FnPtr, bool),
+    /// Any other predicate, and whether it can fail.
+    Tree(Box<Expr>, bool),
 }
 
-impl std::fmt::Debug for Tested {
+impl std::fmt::Debug for BoundTest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tested")
+        f.write_str("BoundTest")
     }
 }
 
@@ -98,7 +90,7 @@ impl Asks {
         let depth = parts.iter().try_fold(None, |depth, part| one_depth(depth, part.depth()?));
         match depth {
             Some(depth) if parts.iter().all(|part| part.others.is_empty()) => {
-                let parts: Box<[Box<[Tested]>]> = parts.into_iter().map(|part| part.tests).collect();
+                let parts: Box<[Box<[BoundTest]>]> = parts.into_iter().map(|part| part.tests).collect();
                 Self::test(depth, Box::new(move |host, dpu| parts.iter().any(|tests| hold(tests, host, dpu))))
             }
             _ => Self::one(Ask::Or(parts.into())),
@@ -120,16 +112,12 @@ impl Asks {
         }
     }
 
-    pub(crate) fn script(script: FnPtr, of_dpu: bool) -> Self {
-        Self::one(Ask::Script(script, of_dpu))
-    }
-
     fn one(ask: Ask) -> Self {
         Self { tests: Box::default(), others: Box::new([ask]) }
     }
 
     fn test(depth: Option<u8>, test: Test) -> Self {
-        let tested = Tested { of_dpu: depth.is_some(), depth: depth.unwrap_or(0), test };
+        let tested = BoundTest { of_dpu: depth.is_some(), depth: depth.unwrap_or(0), test };
         Self { tests: Box::new([tested]), others: Box::default() }
     }
 
@@ -147,7 +135,7 @@ impl Asks {
         if self.depth().is_none() || !self.others.is_empty() {
             return Err(self);
         }
-        Ok(match <[Tested; 1]>::try_from(Vec::from(self.tests)) {
+        Ok(match <[BoundTest; 1]>::try_from(Vec::from(self.tests)) {
             Ok([only]) => only.test,
             Err(tests) => Box::new(move |host, dpu| hold(&tests, host, dpu)),
         })
@@ -162,7 +150,7 @@ impl Asks {
     }
 
     #[inline]
-    pub(crate) fn hold(&self, env: &Env<'_>) -> Answer<bool> {
+    pub(crate) fn hold(&self, env: &Env<'_>) -> Evaluated<bool> {
         for tested in &self.tests {
             if !(tested.test)(env.host, env.dpu(tested.depth)) {
                 return Ok(false);
@@ -171,7 +159,7 @@ impl Asks {
         if self.others.is_empty() { Ok(true) } else { all(&self.others, env) }
     }
 
-    fn some_dpu(&self, depth: u8, wanted: bool, env: &Env<'_>) -> Answer<bool> {
+    fn some_dpu(&self, depth: u8, wanted: bool, env: &Env<'_>) -> Evaluated<bool> {
         let mut bound = *env;
         for dpu in &env.host.dpus {
             bound.bind(depth, dpu);
@@ -183,11 +171,11 @@ impl Asks {
     }
 }
 
-fn hold(tests: &[Tested], host: &Snapshot, dpu: &Dpu) -> bool {
+fn hold(tests: &[BoundTest], host: &Snapshot, dpu: &Dpu) -> bool {
     tests.iter().all(|tested| (tested.test)(host, dpu))
 }
 
-fn all(asks: &[Ask], env: &Env<'_>) -> Answer<bool> {
+fn all(asks: &[Ask], env: &Env<'_>) -> Evaluated<bool> {
     for ask in asks {
         if !ask.holds(env)? {
             return Ok(false);
@@ -206,7 +194,7 @@ fn one_depth(a: Option<u8>, b: Option<u8>) -> Option<Option<u8>> {
 
 impl Ask {
     #[inline]
-    fn holds(&self, env: &Env<'_>) -> Answer<bool> {
+    fn holds(&self, env: &Env<'_>) -> Evaluated<bool> {
         match self {
             Self::Never => Ok(false),
             Self::Not(inner) => inner.hold(env).map(|answer| !answer),
@@ -220,8 +208,7 @@ impl Ask {
             }
             Self::Any(depth, body) => body.some_dpu(*depth, true, env),
             Self::All(depth, body) => body.some_dpu(*depth, false, env).map(|some_fails| !some_fails),
-            Self::Tree(expr) => expr.eval(env),
-            Self::Script(script, of_dpu) => interpret::ask(script, env, *of_dpu),
+            Self::Tree(expr, _) => expr.holds(env),
         }
     }
 
@@ -231,122 +218,114 @@ impl Ask {
             Self::Never => false,
             Self::Not(inner) | Self::Any(_, inner) | Self::All(_, inner) => some(inner),
             Self::Or(parts) => parts.iter().any(some),
-            Self::Tree(expr) => expr.can_fail(None),
-            Self::Script(..) => true,
+            Self::Tree(_, can_fail) => *can_fail,
         }
     }
 }
 
-impl BoolExpr {
+impl Expr {
     pub(crate) fn compile(&self, reports: &Arc<Reports>) -> Asks {
         if let Some((fact, question)) = self.question() {
             return Asks::test(fact.dpu(), (fact.fact.test)(question));
         }
         match self {
-            Self::Const(true) => Asks::default(),
-            Self::Const(false) => Asks::one(Ask::Never),
-            Self::And(parts) => Asks::all(parts.iter().map(|part| part.compile(reports))),
-            Self::Or(parts) => Asks::one_of(parts.iter().map(|part| part.compile(reports)).collect()),
-            Self::Not(inner) => inner.compile(reports).not(),
-            Self::Any(depth, body) => body.compile(reports).of_some_dpu(*depth),
-            Self::All(depth, body) => body.compile(reports).of_all_dpus(*depth),
+            Self::Bool(true) => Asks::default(),
+            Self::Bool(false) => Asks::one(Ask::Never),
+            Self::Apply(Op::And, parts) => Asks::all(parts.iter().map(|part| part.compile(reports))),
+            Self::Apply(Op::Or, parts) => Asks::one_of(parts.iter().map(|part| part.compile(reports)).collect()),
+            Self::Apply(Op::Not, parts) if parts.len() == 1 => parts[0].compile(reports).not(),
+            Self::Each(Quantifier::Any, depth, parts) if parts.len() == 1 => {
+                parts[0].compile(reports).of_some_dpu(*depth)
+            }
+            Self::Each(Quantifier::All, depth, parts) if parts.len() == 1 => {
+                parts[0].compile(reports).of_all_dpus(*depth)
+            }
             Self::Report(at, Query::Has { probe, class }) => {
                 match AlertQuery::prepare(reports, *at, probe.clone(), class.clone()) {
-                    Some(query) => {
-                        let depth = query.of_dpu.then_some(at.depth);
-                        Asks::test(depth, Box::new(move |host, dpu| query.found(host, dpu)))
-                    }
-                    None => Asks::one(Ask::Tree(Box::new(self.clone()))),
+                    Some(query) => Asks::test(at.dpu, Box::new(move |host, dpu| query.found(host, dpu))),
+                    None => self.tree(reports),
                 }
             }
-            Self::NoDpus => Asks::test(None, Box::new(|host, _| host.dpus.is_empty())),
-            other => {
-                let test = other.of_two_facts().or_else(|| other.of_one_dpu(reports));
-                test.unwrap_or_else(|| Asks::one(Ask::Tree(Box::new(other.clone()))))
-            }
+            other => other.of_two_values().or_else(|| other.of_one_dpu(reports)).unwrap_or_else(|| other.tree(reports)),
         }
+    }
+
+    fn tree(&self, reports: &Reports) -> Asks {
+        Asks::one(Ask::Tree(Box::new(self.clone()), self.fails(reports)))
+    }
+
+    fn fails(&self, reports: &Reports) -> bool {
+        self.can_fail(&|report| reports.can_fail(report))
     }
 
     /// The predicate as a question about one fact, if it is one.
     fn question(&self) -> Option<(FactRef, Question)> {
-        let between = |compare: Compare, number, absent| {
-            let (least, most) = compare.range(number);
-            Question::Between { least, most, absent }
+        let Self::Apply(op, parts) = self else {
+            return match self {
+                Self::Fact(fact) => Some((*fact, Question::Is(true))),
+                _ => None,
+            };
         };
-        let word = |words: &[Arc<str>], absent| Question::Word { words: words.into(), among: true, absent };
-        Some(match self {
-            Self::Fact(fact) => (*fact, Question::Is(true)),
-            Self::Known(fact) => (*fact, Question::Known(true)),
-            Self::Not(inner) => {
+        match (op, &**parts) {
+            (Op::Known, [Self::Fact(fact)]) => Some((*fact, Question::Known(true))),
+            (Op::Not, [inner]) => {
                 let (fact, question) = inner.question()?;
-                (fact, question.not()?)
+                Some((fact, question.not()?))
             }
-            Self::Compare(compare, sides) => match &**sides {
-                [IntExpr::Fact(fact), IntExpr::Const(number)] => {
-                    (*fact, between(*compare, *number, compare.holds(0, *number)))
-                }
-                [IntExpr::FactOr(fact, default), IntExpr::Const(number)] => match **default {
-                    IntExpr::Const(default) => (*fact, between(*compare, *number, compare.holds(default, *number))),
-                    _ => return None,
-                },
-                _ => return None,
-            },
-            Self::TextEqual(sides) => match &**sides {
-                [TextExpr::Fact(fact), TextExpr::Const(text)] | [TextExpr::Const(text), TextExpr::Fact(fact)] => {
-                    (*fact, word(std::slice::from_ref(text), text.is_empty()))
-                }
-                _ => return None,
-            },
-            Self::OneOf(text, words) => match &**text {
-                TextExpr::Fact(fact) => (*fact, word(words, words.iter().any(|word| word.is_empty()))),
-                _ => return None,
-            },
-            Self::Within(text, prefix) => match &**text {
-                TextExpr::Fact(fact) => (*fact, Question::Within(prefix.clone(), true)),
-                _ => return None,
-            },
-            Self::MaybeEqual(sides) => match &**sides {
-                [MaybeExpr::Fact(fact), MaybeExpr::Text(TextExpr::Const(text))] => {
-                    (*fact, word(std::slice::from_ref(text), false))
-                }
-                [MaybeExpr::Fact(fact), MaybeExpr::Int(IntExpr::Const(number))] => {
-                    (*fact, between(Compare::Equal, *number, false))
-                }
-                _ => return None,
-            },
-            _ => return None,
-        })
+            (Op::Equal, [Self::Fact(fact), Self::Text(text)] | [Self::Text(text), Self::Fact(fact)]) => {
+                let absent = text.is_empty() && !fact.fact.optional;
+                Some((*fact, Question::Word { words: [text.clone()].into(), among: true, absent }))
+            }
+            (Op::Contains, [Self::Words(words), Self::Fact(fact)]) => {
+                let absent = words.iter().any(|word| word.is_empty()) && !fact.fact.optional;
+                Some((*fact, Question::Word { words: (**words).into(), among: true, absent }))
+            }
+            (Op::Within, [Self::Fact(fact), Self::Text(prefix)]) => {
+                Some((*fact, Question::Within(prefix.clone(), true)))
+            }
+            (op, [Self::Fact(fact), Self::Int(number)]) => {
+                let compare = op.compare()?;
+                let absent = compare.holds(0, *number) && !fact.fact.optional;
+                Some((*fact, between(compare, *number, absent)))
+            }
+            (op, [Self::Apply(Op::OrElse, known), Self::Int(number)]) => {
+                let [Self::Fact(fact), Self::Int(default)] = &**known else { return None };
+                let compare = op.compare()?;
+                Some((*fact, between(compare, *number, compare.holds(*default, *number))))
+            }
+            _ => None,
+        }
     }
 
-    /// A comparison of two facts, of which one DPU at most is asked.
-    fn of_two_facts(&self) -> Option<Asks> {
-        let typed = |fact: &FactRef| (fact.fact.typed)();
-        match self {
-            Self::Same(sides) => {
-                let [Self::Fact(a), Self::Fact(b)] = &**sides else { return None };
-                let (Typed::Bool(left), Typed::Bool(right)) = (typed(a), typed(b)) else { return None };
-                Some(Asks::test(
-                    one_depth(a.dpu(), b.dpu())?,
-                    Box::new(move |host, dpu| left(host, dpu) == right(host, dpu)),
-                ))
+    /// A comparison of two facts, of which one DPU at most is asked, or with the number of DPUs.
+    fn of_two_values(&self) -> Option<Asks> {
+        let Self::Apply(op, parts) = self else { return None };
+        let compare = op.compare()?;
+        match &**parts {
+            [Self::Fact(a), Self::Fact(b)] if compare == Compare::Equal => {
+                let depth = one_depth(a.dpu(), b.dpu())?;
+                match ((a.fact.typed)(), (b.fact.typed)()) {
+                    (Typed::Bool(left), Typed::Bool(right)) => {
+                        Some(Asks::test(depth, Box::new(move |host, dpu| left(host, dpu) == right(host, dpu))))
+                    }
+                    (Typed::Version(left), Typed::Version(right)) => {
+                        let same = move |host: &Snapshot, dpu: &Dpu| {
+                            let left = left(host, dpu);
+                            left.is_some() && left == right(host, dpu)
+                        };
+                        Some(Asks::test(depth, Box::new(same)))
+                    }
+                    _ => None,
+                }
             }
-            Self::MaybeEqual(sides) => {
-                let [MaybeExpr::Fact(a), MaybeExpr::Fact(b)] = &**sides else { return None };
-                let (Typed::Version(left), Typed::Version(right)) = (typed(a), typed(b)) else { return None };
-                let same = move |host: &Snapshot, dpu: &Dpu| {
-                    let left = left(host, dpu);
-                    left.is_some() && left == right(host, dpu)
-                };
-                Some(Asks::test(one_depth(a.dpu(), b.dpu())?, Box::new(same)))
-            }
-            Self::Compare(compare, sides) => {
-                let [IntExpr::Dpus, IntExpr::Fact(fact)] = &**sides else { return None };
-                let Typed::Int(field) = typed(fact) else { return None };
-                let compare = *compare;
-                let dpus = move |host: &Snapshot, dpu: &Dpu| {
-                    compare.holds(i64::try_from(host.dpus.len()).unwrap_or(i64::MAX), *field(host, dpu))
-                };
+            [Self::Dpus, Self::Fact(fact)] => {
+                let Typed::Int(field) = (fact.fact.typed)() else { return None };
+                let dpus = move |host: &Snapshot, dpu: &Dpu| compare.holds(dpus(host), *field(host, dpu));
                 Some(Asks::test(fact.dpu(), Box::new(dpus)))
+            }
+            [Self::Dpus, Self::Int(number)] => {
+                let number = *number;
+                Some(Asks::test(None, Box::new(move |host, _| compare.holds(dpus(host), number))))
             }
             _ => None,
         }
@@ -354,35 +333,21 @@ impl BoolExpr {
 
     /// Any predicate that cannot fail and asks about one DPU at most.
     fn of_one_dpu(&self, reports: &Arc<Reports>) -> Option<Asks> {
-        let depths = Reads::of(self).depths;
-        if self.can_fail(Some(reports)) || depths.len() > 1 {
+        let depths = self.dpus();
+        if self.fails(reports) || depths.len() > 1 {
             return None;
         }
         let (expr, reports) = (self.clone(), reports.clone());
-        let test = move |host: &Snapshot, dpu: &Dpu| {
-            let shared = Shared::new(None);
-            expr.eval(&Env::of_dpu(host, dpu, &reports, &shared)) == Ok(true)
-        };
+        let test = move |host: &Snapshot, dpu: &Dpu| expr.holds(&Env::of_dpu(host, dpu, &reports)) == Ok(true);
         Some(Asks::test(depths.first().copied(), Box::new(test)))
     }
 }
 
-impl Guard {
-    /// The guard as a test of the host and its own DPU, if it cannot fail.
-    pub(crate) fn test(&self, reports: &Arc<Reports>) -> Option<Test> {
-        match &self.body {
-            Body::Native(expr) => expr.compile(reports).into_test_of_each(0).ok(),
-            Body::Script(_) => None,
-        }
-    }
+fn between(compare: Compare, number: i64, absent: bool) -> Question {
+    let (least, most) = compare.range(number);
+    Question::Between { least, most, absent }
+}
 
-    /// The guard, or its opposite, ready to be asked in one state.
-    pub(crate) fn asks_in(&self, state: &Fold<'_>, wanted: Wanted) -> Asks {
-        match (&self.body, wanted) {
-            (Body::Native(expr), Wanted::Yes) => state.bool(expr).compile(state.reports),
-            (Body::Native(expr), Wanted::No) => state.bool(expr).not().compile(state.reports),
-            (Body::Script(_), Wanted::Yes) => Asks::script(self.closure.clone(), self.of_dpu),
-            (Body::Script(_), Wanted::No) => Asks::script(self.closure.clone(), self.of_dpu).not(),
-        }
-    }
+fn dpus(host: &Snapshot) -> i64 {
+    i64::try_from(host.dpus.len()).unwrap_or(i64::MAX)
 }

@@ -15,13 +15,13 @@ use crate::{
     eval::{
         RuleSet,
         env::Env,
-        prepared::{self, Tested},
+        prepared::{ArmOutcome, PreparedArm},
     },
     ir::{
         decision::{Action, Decision, Fault, FaultKind},
+        expr::GuardError,
         guard::Selection,
-        pack::{Arm, State, arm_guards},
-        predicate::GuardError,
+        pack::{Arm, State},
         snapshot::{Dpu, Snapshot},
         trace::{ArmResult, Decided, Step, Trace},
     },
@@ -31,11 +31,11 @@ use crate::{
 pub(crate) trait Tracer {
     fn step(&mut self, arm: usize, dpu: Option<usize>, result: ArmResult);
     /// None of these applies.
-    fn skip(&mut self, steps: &[Tested]);
+    fn skip(&mut self, steps: &[PreparedArm]);
 }
 
 impl Tracer for Trace {
-    fn skip(&mut self, steps: &[Tested]) {
+    fn skip(&mut self, steps: &[PreparedArm]) {
         steps.iter().for_each(|step| self.step(step.number, None, ArmResult::Skipped));
     }
 
@@ -49,7 +49,7 @@ impl Tracer for Trace {
 struct Untraced;
 
 impl Tracer for Untraced {
-    fn skip(&mut self, _: &[Tested]) {}
+    fn skip(&mut self, _: &[PreparedArm]) {}
     fn step(&mut self, _: usize, _: Option<usize>, _: ArmResult) {}
 }
 
@@ -84,8 +84,7 @@ impl RuleSet {
         let Some((state, prepared)) = self.prepared(&snapshot.state.path) else {
             return unknown_state(&snapshot.state.path);
         };
-        let shared = self.shared();
-        let env = Env::new(snapshot, &self.reports, &shared);
+        let env = self.env(snapshot);
         if prepared.some_any_applies.as_ref().is_none_or(|some| some.to(&env)) {
             let any = self.run(prepared.any_steps.iter(), &env, None, tracer);
             if !matches!(any, Outcome::Nothing) {
@@ -104,7 +103,7 @@ impl RuleSet {
     /// Reads arms until one decides.
     fn run<'r>(
         &'r self,
-        steps: impl Iterator<Item = &'r Tested>,
+        steps: impl Iterator<Item = &'r PreparedArm>,
         env: &Env<'_>,
         dpu: Option<usize>,
         tracer: &mut impl Tracer,
@@ -124,12 +123,12 @@ impl RuleSet {
                 }
             }
             let (gate, asks) = match &step.outcome {
-                prepared::Outcome::Gate(gate, asks) => (*gate, asks),
-                prepared::Outcome::Stays => {
+                ArmOutcome::Gate(gate, asks) => (*gate, asks),
+                ArmOutcome::Stays => {
                     tracer.step(number, dpu, ArmResult::Blocked);
                     return arm(number).map_or(Outcome::Nothing, Outcome::Arm);
                 }
-                prepared::Outcome::Moves => {
+                ArmOutcome::Moves => {
                     tracer.step(number, dpu, ArmResult::Taken);
                     return arm(number).map_or(Outcome::Nothing, Outcome::Arm);
                 }
@@ -151,10 +150,8 @@ impl RuleSet {
 
     /// The first moment, in seconds from now, at which time alone can change what this state's arms say.
     pub(crate) fn recheck_after(&self, state: &State, env: &Env<'_>) -> Option<i64> {
-        let arms = state.timed.iter().filter_map(|arm| self.arms.get(*arm));
-        let guards = arms.flat_map(|arm| arm_guards(arm, &self.gates));
-        let timed = guards.filter(|guard| guard.reads.ages || !guard.reads.reports.is_empty());
-        timed.filter_map(|guard| guard.next_flip_of_any(guard.of_dpu, env)).min()
+        let (_, prepared) = self.prepared(&state.path)?;
+        prepared.timed.iter().filter_map(|timed| timed.next_flip(env)).min()
     }
 }
 

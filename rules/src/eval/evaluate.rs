@@ -1,208 +1,181 @@
-//! What guards mean: the answer of a typed tree for one host.
+//! What guards mean: the answer of an expression for one host, and if somebody watches, what was looked at.
 
 use crate::{
     eval::env::Env,
     ir::{
-        predicate::{Answer, BoolExpr, FactRef, GuardError, IntExpr, MaybeExpr, TextExpr},
-        snapshot::{ActionRecord, Value},
-        state_path::is_within,
+        expr::{Evaluated, Expr, FactRef, Owner, Quantifier, Query, Record, ReportRef},
+        guard::{Guard, Number},
+        operand::Operand,
+        operators::Op,
     },
 };
 
-impl BoolExpr {
-    pub(crate) fn eval(&self, env: &Env<'_>) -> Answer<bool> {
-        match self {
-            Self::Const(value) => Ok(*value),
-            Self::Fact(fact) => Ok(matches!(fact.value(env), Value::Bool(true))),
-            Self::Known(fact) => Ok(fact.value(env) != Value::Absent),
-            Self::Not(inner) => inner.eval(env).map(|answer| !answer),
-            Self::And(parts) => Ok(!first(parts.iter().map(|part| part.eval(env)), false)?),
-            Self::Or(parts) => first(parts.iter().map(|part| part.eval(env)), true),
-            Self::If(parts) => {
-                let [condition, then, otherwise] = &**parts;
-                if condition.eval(env)? { then.eval(env) } else { otherwise.eval(env) }
-            }
-            Self::Same(sides) => Ok(sides[0].eval(env)? == sides[1].eval(env)?),
-            Self::Compare(compare, sides) => Ok(compare.holds(sides[0].eval(env)?, sides[1].eval(env)?)),
-            Self::TextEqual(sides) => Ok(sides[0].eval(env)? == sides[1].eval(env)?),
-            Self::MaybeEqual(sides) => {
-                let (left, right) = (sides[0].eval(env)?, sides[1].eval(env)?);
-                Ok(left != Value::Absent && left == right)
-            }
-            Self::OneOf(text, words) => {
-                let text = text.eval(env)?;
-                Ok(words.iter().any(|word| **word == *text))
-            }
-            Self::OneOfInts(number, numbers) => Ok(numbers.contains(&number.eval(env)?)),
-            Self::Contains(list, text) => {
-                let text = text.eval(env)?;
-                Ok(list.texts(env).iter().any(|candidate| candidate == text))
-            }
-            Self::Within(text, prefix) => Ok(is_within(text.eval(env)?, prefix)),
-            Self::StartsWith(text, prefix) => Ok(text.eval(env)?.starts_with(prefix.eval(env)?)),
-            Self::NoTexts(list) => Ok(list.texts(env).is_empty()),
-            Self::NoDpus => Ok(env.host.dpus.is_empty()),
-            Self::VersionAtLeast(sides) => Ok(version_at_least(sides[0].eval(env)?, sides[1].eval(env)?)),
-            Self::Any(depth, body) => first(env.host.dpus.iter().map(|dpu| body.eval(&env.with(*depth, dpu))), true),
-            Self::All(depth, body) => {
-                Ok(!first(env.host.dpus.iter().map(|dpu| body.eval(&env.with(*depth, dpu))), false)?)
-            }
-            Self::Report(report, query) => env.reports.ask(*report, query, env),
-            Self::Action(owner, name, status) => {
-                Ok(env.action(*owner, name).is_some_and(|record| record.status == *status))
-            }
-        }
+/// Takes note of what is looked at. Who explains is shown all that decides, not only the first part that does.
+pub(crate) trait Watch {
+    const EXPLAINS: bool;
+    fn fact(&mut self, _fact: &FactRef, _env: &Env<'_>) {}
+    fn record(&mut self, _owner: Owner, _record: Record, _name: &str, _env: &Env<'_>) {}
+    fn report(&mut self, _at: ReportRef, _query: &Query, _env: &Env<'_>) {}
+    fn dpus(&mut self, _env: &Env<'_>) {}
+}
+
+/// Takes note of nothing.
+pub(crate) struct Unwatched;
+
+impl Watch for Unwatched {
+    const EXPLAINS: bool = false;
+}
+
+impl Guard {
+    pub(crate) fn holds(&self, env: &Env<'_>) -> Evaluated<bool> {
+        self.expr.holds(env)
     }
 }
 
-/// Some answer is `deciding`; those after the first one, or after an error, are not asked for.
-fn first(answers: impl Iterator<Item = Answer<bool>>, deciding: bool) -> Answer<bool> {
-    for answer in answers {
-        if answer? == deciding {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-impl IntExpr {
-    pub(crate) fn eval(&self, env: &Env<'_>) -> Answer<i64> {
-        let both = |sides: &[IntExpr; 2]| Ok((sides[0].eval(env)?, sides[1].eval(env)?));
-        match self {
-            Self::Const(value) => Ok(*value),
-            Self::Fact(fact) => match fact.value(env) {
-                Value::Int(value) => Ok(value),
-                _ => Ok(0),
-            },
-            Self::FactOr(fact, default) => match fact.value(env) {
-                Value::Int(value) => Ok(value),
-                _ => default.eval(env),
-            },
-            Self::Add(sides) => both(sides).and_then(|(a, b)| a.checked_add(b).ok_or(GuardError::Overflow)),
-            Self::Subtract(sides) => both(sides).and_then(|(a, b)| a.checked_sub(b).ok_or(GuardError::Overflow)),
-            Self::Multiply(sides) => both(sides).and_then(|(a, b)| a.checked_mul(b).ok_or(GuardError::Overflow)),
-            Self::Divide(sides) => both(sides).and_then(|(a, b)| match b {
-                0 => Err(GuardError::DivisionByZero),
-                _ => a.checked_div(b).ok_or(GuardError::Overflow),
-            }),
-            Self::Remainder(sides) => both(sides).and_then(|(a, b)| match b {
-                0 => Err(GuardError::DivisionByZero),
-                _ => a.checked_rem(b).ok_or(GuardError::Overflow),
-            }),
-            Self::Negate(inner) => inner.eval(env)?.checked_neg().ok_or(GuardError::Overflow),
-            Self::If(condition, sides) => {
-                if condition.eval(env)? {
-                    sides[0].eval(env)
-                } else {
-                    sides[1].eval(env)
-                }
-            }
-            Self::Count(depth, body) => {
-                let mut count = 0;
-                for dpu in &env.host.dpus {
-                    count += i64::from(body.eval(&env.with(*depth, dpu))?);
-                }
-                Ok(count)
-            }
-            Self::Dpus => Ok(length(env.host.dpus.len())),
-            Self::Texts(list) => Ok(length(list.texts(env).len())),
-            Self::Counter(owner, name) => Ok(env.counter(*owner, name)),
-            Self::Tries(owner, name) => Ok(env.action(*owner, name).map_or(0, |record| record.tries)),
-            Self::ActionAgeOr(owner, name, default) => match env.action(*owner, name) {
-                Some(record) => Ok(action_age(env, record)),
-                None => default.eval(env),
-            },
-            Self::Alerts(report) => env.reports.count(*report, env).map(length),
-        }
-    }
-}
-
-/// Seconds since an action's last try.
-pub(crate) fn action_age(env: &Env<'_>, record: &ActionRecord) -> i64 {
-    i64::try_from(env.host.now.saturating_sub(record.at) / 1_000_000).unwrap_or(i64::MAX)
-}
-
-fn length(length: usize) -> i64 {
-    i64::try_from(length).unwrap_or(i64::MAX)
-}
-
-impl TextExpr {
-    pub(crate) fn eval<'a>(&'a self, env: &Env<'a>) -> Answer<&'a str> {
-        match self {
-            Self::Const(text) => Ok(text),
-            Self::Fact(fact) => match fact.value(env) {
-                Value::Text(text) => Ok(text),
-                _ => Ok(""),
-            },
-            Self::FactOr(fact, default) => match fact.value(env) {
-                Value::Text(text) => Ok(text),
-                _ => default.eval(env),
-            },
-            Self::If(condition, sides) => {
-                if condition.eval(env)? {
-                    sides[0].eval(env)
-                } else {
-                    sides[1].eval(env)
-                }
-            }
-            Self::Note(owner, name) => Ok(env.note(*owner, name)),
-        }
-    }
-}
-
-impl MaybeExpr {
-    pub(crate) fn eval<'a>(&'a self, env: &Env<'a>) -> Answer<Value<'a>> {
-        Ok(match self {
-            Self::Fact(fact) => fact.value(env),
-            Self::Int(number) => Value::Int(number.eval(env)?),
-            Self::Text(text) => Value::Text(text.eval(env)?),
-        })
+impl Number {
+    pub(crate) fn value(&self, env: &Env<'_>) -> Evaluated<i64> {
+        self.expr.eval(env, &mut Unwatched).map(|value| value.int())
     }
 }
 
 impl FactRef {
     #[inline]
-    pub(crate) fn value<'a>(&self, env: &Env<'a>) -> Value<'a> {
-        (self.fact.get)(env.host, env.dpu(self.depth))
+    pub(crate) fn value<'a>(&self, env: &Env<'a>) -> Operand<'a> {
+        let fact = self.fact;
+        Operand::of_fact((fact.get)(env.host, env.dpu(self.depth)), fact.kind, fact.optional)
+    }
+}
+
+impl Expr {
+    /// The answer of an expression that is true or false.
+    pub(crate) fn holds(&self, env: &Env<'_>) -> Evaluated<bool> {
+        self.eval(env, &mut Unwatched).map(|answer| answer == true)
     }
 
-    pub(crate) fn texts<'a>(&self, env: &Env<'a>) -> &'a [String] {
-        match self.value(env) {
-            Value::Texts(texts) => texts,
-            _ => &[],
+    pub(crate) fn eval<'a, W: Watch>(&'a self, env: &Env<'a>, watch: &mut W) -> Evaluated<Operand<'a>> {
+        Ok(match self {
+            Self::Bool(value) => Operand::Bool(*value),
+            Self::Int(value) => Operand::Int(*value),
+            Self::Text(text) => Operand::Text((&**text).into()),
+            Self::Words(words) => Operand::Words(words),
+            Self::Numbers(numbers) => Operand::Numbers(numbers),
+            Self::Fact(fact) => {
+                watch.fact(fact, env);
+                fact.value(env)
+            }
+            Self::Item(depth) => Operand::Text(env.item(*depth).into()),
+            Self::Record(owner, record, name) => {
+                watch.record(*owner, *record, name, env);
+                env.record(*owner, *record, name)
+            }
+            Self::Report(at, query) => {
+                watch.report(*at, query, env);
+                env.reports.ask(*at, query, env)?
+            }
+            Self::Dpus => {
+                watch.dpus(env);
+                Operand::Int(i64::try_from(env.host.dpus.len()).unwrap_or(i64::MAX))
+            }
+            Self::Each(quantifier, depth, parts) => return each(*quantifier, *depth, parts, env, watch),
+            Self::If(parts) => {
+                let chosen = if parts[0].eval(env, watch)? == true { &parts[1] } else { &parts[2] };
+                return chosen.eval(env, watch);
+            }
+            Self::Apply(Op::And, parts) => {
+                let some_fails = several(parts.iter().map(|part| (part, *env)), false, watch)?;
+                Operand::Bool(!some_fails)
+            }
+            Self::Apply(Op::Or, parts) => Operand::Bool(several(parts.iter().map(|part| (part, *env)), true, watch)?),
+            Self::Apply(op, parts) => return apply(*op, parts, env, watch),
+        })
+    }
+}
+
+/// An operator on the values of all its parts. Who explains is shown those after one that fails, too.
+fn apply<'a, W: Watch>(op: Op, parts: &'a [Expr], env: &Env<'a>, watch: &mut W) -> Evaluated<Operand<'a>> {
+    let apply = op.entry().apply;
+    match parts {
+        [only] => apply(&[only.eval(env, watch)?]),
+        [left, right] if !W::EXPLAINS => apply(&[left.eval(env, watch)?, right.eval(env, watch)?]),
+        parts if W::EXPLAINS => {
+            let values: Vec<_> = parts.iter().map(|part| part.eval(env, watch)).collect();
+            apply(&values.into_iter().collect::<Evaluated<Vec<_>>>()?)
+        }
+        parts => apply(&parts.iter().map(|part| part.eval(env, watch)).collect::<Evaluated<Vec<_>>>()?),
+    }
+}
+
+/// Some part answers `deciding`; those after the first one that does, or after an error, are not asked for.
+fn several<'a, W: Watch>(
+    parts: impl Iterator<Item = (&'a Expr, Env<'a>)> + Clone,
+    deciding: bool,
+    watch: &mut W,
+) -> Evaluated<bool> {
+    let mut answer = Ok(false);
+    for (part, env) in parts.clone() {
+        answer = part.holds(&env).map(|holds| holds == deciding);
+        if answer != Ok(false) {
+            break;
         }
     }
+    if W::EXPLAINS {
+        explain_several(parts, deciding, watch);
+    }
+    answer
 }
 
-/// Compares dotted versions such as `24.10` and `BF-24.04-5` number by number; text that is no number counts as none.
-pub(crate) fn version_at_least(version: &str, least: &str) -> bool {
-    let numbers = |text: &str| -> Vec<u64> {
-        text.split(|c: char| !c.is_ascii_digit())
-            .filter(|part| !part.is_empty())
-            .map_while(|n| n.parse().ok())
-            .collect()
-    };
-    let (version, least) = (numbers(version), numbers(least));
-    !version.is_empty() && version >= least
+/// Shows the parts that decide, else all of them. If one is enough to hold, the first one is; of parts that all have to
+/// hold every one that does not is shown.
+fn explain_several<'a, W: Watch>(
+    parts: impl Iterator<Item = (&'a Expr, Env<'a>)> + Clone,
+    deciding: bool,
+    watch: &mut W,
+) {
+    let decides = |(part, env): &(&Expr, Env<'_>)| part.holds(env) != Ok(!deciding);
+    let mut show = |(part, env): (&'a Expr, Env<'a>)| drop(part.eval(&env, watch));
+    if deciding && let Some(first) = parts.clone().find(decides) {
+        show(first);
+    } else if !deciding && parts.clone().any(|part| decides(&part)) {
+        parts.filter(decides).for_each(show);
+    } else {
+        parts.for_each(show);
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// A body for each DPU, or for each text of the list behind it.
+fn each<'a, W: Watch>(
+    quantifier: Quantifier,
+    depth: u8,
+    parts: &'a [Expr],
+    env: &Env<'a>,
+    watch: &mut W,
+) -> Evaluated<Operand<'a>> {
+    let [body, list @ ..] = parts else { return Ok(Operand::Absent) };
+    match list {
+        [] => over(quantifier, env.host.dpus.iter().map(|dpu| (body, env.with(depth, dpu))), watch),
+        [list, ..] => match list.eval(env, watch)? {
+            Operand::Texts(texts) => {
+                over(quantifier, texts.iter().map(|text| (body, env.with_item(depth, text))), watch)
+            }
+            _ => Ok(Operand::Absent),
+        },
+    }
+}
 
-    #[test]
-    fn versions_compare_by_number() {
-        for (version, least, holds) in [
-            ("24.10", "24.10", true),
-            ("24.10.1", "24.10", true),
-            ("24.9", "24.10", false),
-            ("BF-24.10-24", "24.10", true),
-            ("BF-24.04-5", "24.10", false),
-            ("25", "24.10", true),
-            ("", "24.10", false),
-            ("unknown", "24.10", false),
-        ] {
-            assert_eq!(version_at_least(version, least), holds, "{version} >= {least}");
+fn over<'a, W: Watch>(
+    quantifier: Quantifier,
+    members: impl Iterator<Item = (&'a Expr, Env<'a>)> + Clone,
+    watch: &mut W,
+) -> Evaluated<Operand<'a>> {
+    match quantifier {
+        Quantifier::Any => Ok(several(members, true, watch)?.into()),
+        Quantifier::All => Ok((!several(members, false, watch)?).into()),
+        Quantifier::Count => {
+            let mut count = 0;
+            for (body, env) in members {
+                count += i64::from(body.eval(&env, watch)? == true);
+            }
+            Ok(Operand::Int(count))
         }
     }
 }

@@ -1,11 +1,11 @@
 //! A decision with everything that was looked at, for people.
 
 use crate::{
-    eval::{RuleSet, blame::Blame, env::Env},
+    eval::{RuleSet, env::Env, evidence::Evidence},
     ir::{
+        expr::ReportRef,
         guard::{Guard, Wanted},
         pack::{Arm, Verb},
-        predicate::ReportRef,
         snapshot::{HealthReport, Snapshot},
         trace::{ArmResult, ArmTrace, Explanation, Step},
     },
@@ -16,8 +16,7 @@ impl RuleSet {
     #[must_use]
     pub fn explain(&self, snapshot: &Snapshot) -> Explanation {
         let decided = self.decide(snapshot);
-        let shared = self.shared();
-        let env = Env::new(snapshot, &self.reports, &shared);
+        let env = self.env(snapshot);
         let sla_seconds = self.sla(snapshot);
         let elapsed = i64::try_from(snapshot.now.saturating_sub(snapshot.state.since) / 1_000_000).unwrap_or(i64::MAX);
         let mut explanation = Explanation {
@@ -31,10 +30,10 @@ impl RuleSet {
         };
         for step in &decided.trace.steps {
             let Some(arm) = self.arms.get(step.arm as usize) else { continue };
-            let blame = self.blame(arm, step, &env);
+            let evidence = self.evidence(arm, step, &env);
             if matches!(step.result, ArmResult::Blocked | ArmResult::Failed | ArmResult::Taken) {
-                explanation.facts.extend(blame.facts.iter().cloned());
-                for alert in blame.alerts {
+                explanation.facts.extend(evidence.facts.iter().cloned());
+                for alert in evidence.alerts {
                     if !explanation.alerts.contains(&alert) {
                         explanation.alerts.push(alert);
                     }
@@ -45,9 +44,9 @@ impl RuleSet {
                 at: format!("{}:{}", arm.place.file, arm.place.line),
                 arm: arm.describe(self),
                 result: step.result,
-                dpu: dpu.map(crate::eval::blame::dpu_name),
+                dpu: dpu.map(crate::eval::evidence::dpu_name),
                 error: self.error(arm, step, &env),
-                facts: blame.facts,
+                facts: evidence.facts,
             });
         }
         explanation
@@ -56,8 +55,7 @@ impl RuleSet {
     /// Time limit of the host's state in seconds, none if it has none now.
     #[must_use]
     pub fn sla(&self, snapshot: &Snapshot) -> Option<i64> {
-        let shared = self.shared();
-        let env = Env::new(snapshot, &self.reports, &shared);
+        let env = self.env(snapshot);
         if self.no_sla_while.as_ref().is_some_and(|guard| guard.holds(&env) == Ok(true)) {
             return None;
         }
@@ -68,12 +66,11 @@ impl RuleSet {
     #[must_use]
     pub fn health_report(&self, name: &str, snapshot: &Snapshot, dpu: Option<usize>) -> Option<HealthReport> {
         let report = self.reports.reports.iter().position(|report| report.name == name)?;
-        let shared = self.shared();
-        let mut env = Env::new(snapshot, &self.reports, &shared);
+        let mut env = self.env(snapshot);
         if let Some(dpu) = dpu {
             env = env.with(0, snapshot.dpus.get(dpu)?);
         }
-        self.reports.merged(ReportRef { report, depth: 0 }, &env).ok()
+        self.reports.merged(ReportRef { report, dpu: dpu.map(|_| 0) }, &env).ok()
     }
 
     /// Names of the health reports that the pack declares, and whether they are of a DPU.
@@ -89,40 +86,40 @@ impl RuleSet {
     }
 
     /// The facts behind what came of one arm.
-    fn blame(&self, arm: &Arm, step: &Step, env: &Env<'_>) -> Blame {
+    fn evidence(&self, arm: &Arm, step: &Step, env: &Env<'_>) -> Evidence {
         let env = self.bind(step, env);
-        let mut blame = Blame::default();
-        let mut add = |more: Blame| {
+        let mut evidence = Evidence::default();
+        let mut add = |more: Evidence| {
             for fact in more.facts {
-                if !blame.facts.contains(&fact) {
-                    blame.facts.push(fact);
+                if !evidence.facts.contains(&fact) {
+                    evidence.facts.push(fact);
                 }
             }
-            blame.alerts.extend(more.alerts);
+            evidence.alerts.extend(more.alerts);
         };
         // Of an arm that was skipped the condition that did not hold tells why, of others all do.
         let skipped = step.result == ArmResult::Skipped;
         for (guard, wanted) in &arm.conditions {
             let held = guard.holds(&env) == Ok(*wanted == Wanted::Yes);
             if !skipped || !held {
-                add(guard.blame(&env));
+                add(guard.explain(&env));
             }
             if skipped && !held {
-                return blame;
+                return evidence;
             }
         }
         if let Some((guard, _)) = &arm.select {
             let fitting = env.host.dpus.iter().filter(|dpu| guard.holds(&env.with(0, dpu)) == Ok(!skipped));
             for dpu in fitting {
-                add(guard.blame(&env.with(0, dpu)));
+                add(guard.explain(&env.with(0, dpu)));
             }
         }
         if let Some(gate) = self.gate_of(arm)
             && !skipped
         {
-            add(gate.blame(&env));
+            add(gate.explain(&env));
         }
-        blame
+        evidence
     }
 
     fn gate_of(&self, arm: &Arm) -> Option<&Guard> {
@@ -140,6 +137,6 @@ impl RuleSet {
         let conditions = arm.conditions.iter().map(|(guard, _)| guard);
         let guards = conditions.chain(self.gate_of(arm));
         let error = guards.filter_map(|guard| guard.holds(&env).err().map(|error| (guard, error))).next();
-        error.map(|(guard, error)| format!("{}: {}", guard.place, guard.error(&env, error)))
+        error.map(|(guard, error)| format!("{}: {}", guard.place, error))
     }
 }

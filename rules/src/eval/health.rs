@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use crate::{
     eval::env::Env,
     ir::{
+        expr::{Evaluated, Query, ReportRef},
         guard::Guard,
         health::{Part, Report, Reports, Source},
-        predicate::{Answer, Query, ReportRef},
+        operand::Operand,
         snapshot::{Alert, Dpu, HealthReport, Success},
     },
 };
@@ -40,61 +41,28 @@ impl<'a> Contribution<'a> {
 type Visit<'v, 'a> = &'v mut dyn FnMut(Contribution<'a>) -> bool;
 
 impl Reports {
-    pub(crate) fn ask(&self, report: ReportRef, query: &Query, env: &Env<'_>) -> Answer<bool> {
-        match query {
-            Query::Has { probe, class } => {
-                let mut found = false;
-                self.visit(report, env, &mut |part| {
-                    found = part.alerts().iter().any(|alert| {
-                        probe.as_ref().is_none_or(|probe| **probe == *alert.id)
-                            && class.as_ref().is_none_or(|class| {
-                                part.classified && alert.classifications.iter().any(|known| **class == **known)
-                            })
-                    });
-                    !found
-                })?;
-                Ok(found)
+    pub(crate) fn ask(&self, report: ReportRef, query: &Query, env: &Env<'_>) -> Evaluated<Operand<'static>> {
+        let (mut found, mut alerts) = (false, 0);
+        self.visit(report, env, &mut |part| {
+            match query {
+                Query::Missing => found |= matches!(part.content, Content::Stored(_)),
+                Query::Has { .. } => found |= part.alerts().iter().any(|alert| query.finds(alert, part.classified)),
+                Query::Alerts => alerts += part.alerts().len(),
             }
-            Query::Missing => {
-                let mut stored = false;
-                self.visit(report, env, &mut |part| {
-                    stored = matches!(part.content, Content::Stored(_));
-                    !stored
-                })?;
-                Ok(!stored)
-            }
-        }
-    }
-
-    /// The first error of an interpreted guard of these reports, in words.
-    pub(crate) fn script_error(&self, reports: &[usize], env: &Env<'_>) -> Option<String> {
-        let parts = reports.iter().filter_map(|report| self.reports.get(*report)).flat_map(|report| &report.parts);
-        let guards = parts.flat_map(|part| part.when.iter().chain(&part.unclassified));
-        let mut scripts = guards.filter(|guard| guard.interpreted().is_some());
-        scripts.find_map(|guard| {
-            let dpus = env.host.dpus.iter().map(|dpu| env.with(0, dpu));
-            let mut places = std::iter::once(*env).chain(dpus);
-            places.find_map(|env| {
-                guard.holds(&env).err().map(|error| format!("{}: {}", guard.place, guard.error(&env, error)))
-            })
+            !found
+        })?;
+        Ok(match query {
+            Query::Missing => (!found).into(),
+            Query::Has { .. } => found.into(),
+            Query::Alerts => Operand::Int(i64::try_from(alerts).unwrap_or(i64::MAX)),
         })
     }
 
-    /// Alerts in a report.
-    pub(crate) fn count(&self, report: ReportRef, env: &Env<'_>) -> Answer<usize> {
-        let mut count = 0;
-        self.visit(report, env, &mut |part| {
-            count += part.alerts().len();
-            true
-        })?;
-        Ok(count)
-    }
-
     /// Shows `visit` the contributions to a report, in order.
-    pub(crate) fn visit<'a>(&'a self, at: ReportRef, env: &Env<'a>, visit: Visit<'_, 'a>) -> Answer<()> {
+    pub(crate) fn visit<'a>(&'a self, at: ReportRef, env: &Env<'a>, visit: Visit<'_, 'a>) -> Evaluated<()> {
         let Some(report) = self.reports.get(at.report) else { return Ok(()) };
         // Guards of a DPU's report see that DPU as their own.
-        let bound = if report.of_dpu { env.with(0, env.dpu(at.depth)) } else { *env };
+        let bound = if report.of_dpu { env.with(0, env.dpu(at.dpu.unwrap_or(0))) } else { *env };
         for part in &report.parts {
             let own_guard = !matches!(part.source, Source::Dpus(_));
             if own_guard && !holds(part.when.as_ref(), &bound, true)? {
@@ -117,7 +85,7 @@ impl Reports {
         env: &Env<'a>,
         classified: bool,
         visit: Visit<'_, 'a>,
-    ) -> Answer<(bool, bool)> {
+    ) -> Evaluated<(bool, bool)> {
         let (host, dpu) = (&env.host.health, env.dpu(0));
         let of = report.of_dpu.then_some(dpu);
         let mut one = |stored: &'a Option<HealthReport>| {
@@ -140,7 +108,7 @@ impl Reports {
                 for dpu in &env.host.dpus {
                     let bound = env.with(0, dpu);
                     if more && holds(part.when.as_ref(), &bound, true)? {
-                        let at = ReportRef { report: *of_each, depth: 0 };
+                        let at = ReportRef { report: *of_each, dpu: Some(0) };
                         self.visit(at, &bound, &mut |contribution| {
                             more = visit(contribution);
                             more
@@ -160,7 +128,7 @@ impl Reports {
     }
 
     /// The whole report, merged.
-    pub(crate) fn merged(&self, at: ReportRef, env: &Env<'_>) -> Answer<HealthReport> {
+    pub(crate) fn merged(&self, at: ReportRef, env: &Env<'_>) -> Evaluated<HealthReport> {
         let mut merge = Merge::default();
         self.visit(at, env, &mut |part| {
             merge.add(&part);
@@ -171,7 +139,23 @@ impl Reports {
     }
 }
 
-fn holds(guard: Option<&Guard>, env: &Env<'_>, without: bool) -> Answer<bool> {
+impl Query {
+    /// An alert is what is asked for; its classifications may not count.
+    pub(crate) fn finds(&self, alert: &Alert, classified: bool) -> bool {
+        match self {
+            Self::Missing => false,
+            Self::Alerts => true,
+            Self::Has { probe, class } => {
+                probe.as_ref().is_none_or(|probe| **probe == *alert.id)
+                    && class
+                        .as_ref()
+                        .is_none_or(|class| classified && alert.classifications.iter().any(|known| **class == **known))
+            }
+        }
+    }
+}
+
+fn holds(guard: Option<&Guard>, env: &Env<'_>, without: bool) -> Evaluated<bool> {
     guard.map_or(Ok(without), |guard| guard.holds(env))
 }
 

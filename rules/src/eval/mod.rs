@@ -1,26 +1,25 @@
 //! Asking: a loaded pack and a snapshot become decisions, explanations and views. Imports `ir` alone.
 
 pub(crate) mod alert_query;
-pub(crate) mod blame;
 pub(crate) mod compile;
 pub(crate) mod decide;
 pub(crate) mod env;
 pub(crate) mod evaluate;
+pub(crate) mod evidence;
 pub(crate) mod explain;
-mod guards;
 pub(crate) mod health;
-pub(crate) mod interpret;
 pub(crate) mod prepared;
 pub(crate) mod time;
 pub(crate) mod track;
 pub(crate) mod view;
 
-use std::{ops::Deref, sync::Arc};
+use std::ops::Deref;
 
 use crate::{
-    eval::{env::Shared, interpret::Interpreter, prepared::PreparedState},
+    eval::{env::Env, prepared::PreparedState},
     ir::{
         pack::{Pack, State},
+        snapshot::Snapshot,
         state_path::StatePath,
     },
 };
@@ -31,18 +30,16 @@ pub struct RuleSet {
     pack: Pack,
     /// What is asked in each state of the pack, in the order of its states.
     prepared: Box<[PreparedState]>,
-    pub(crate) interpreter: Arc<Interpreter>,
 }
 
 impl RuleSet {
     pub(crate) fn new(pack: Pack) -> Self {
         let prepared = pack.states.iter().map(|state| PreparedState::of(state, &pack)).collect();
-        let interpreter = Interpreter::new(&pack);
-        Self { pack, prepared, interpreter }
+        Self { pack, prepared }
     }
 
-    pub(crate) fn shared(&self) -> Shared {
-        Shared::new(self.pack.interpreted.then_some(&self.interpreter))
+    pub(crate) fn env<'a>(&'a self, host: &'a Snapshot) -> Env<'a> {
+        Env::new(host, &self.pack.reports)
     }
 
     /// A state with what is asked in it.

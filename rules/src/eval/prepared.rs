@@ -1,13 +1,17 @@
 //! What decides whether an arm applies, put together from its conditions when the pack is loaded.
 
+use std::sync::Arc;
+
 use crate::{
-    eval::{compile::Asks, env::Env},
+    eval::{compile::Asks, env::Env, time::Timed},
     ir::{
-        guard::Wanted,
-        pack::{Arm, Gate, Pack, State, Verb},
-        predicate::Answer,
+        expr::Evaluated,
+        guard::{Guard, Wanted},
+        health::Reports,
+        pack::{Arm, Pack, State, Verb, arm_guards},
         snapshot::question::Test,
-        specialise::Fold,
+        specialise::Specialise,
+        state_path::StatePath,
     },
 };
 
@@ -15,78 +19,109 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct PreparedState {
     /// Arms of rules for any state, to be read one after the other.
-    pub(crate) any_steps: Box<[Tested]>,
+    pub(crate) any_steps: Box<[PreparedArm]>,
     /// Tells in one go whether one of those applies: mostly none does.
     pub(crate) some_any_applies: Option<SomeApplies>,
     /// Its own arms.
-    pub(crate) steps: Box<[Tested]>,
+    pub(crate) steps: Box<[PreparedArm]>,
+    /// What of its guards follows the clock.
+    pub(crate) timed: Box<[Timed]>,
+}
+
+/// Where guards are prepared to be asked: in a state, if it is known.
+struct Preparing<'a> {
+    path: Option<&'a StatePath>,
+    pack: &'a Pack,
+    reports: &'a Arc<Reports>,
+}
+
+impl Preparing<'_> {
+    fn asks(&self, guard: &Guard, wanted: Wanted) -> Asks {
+        let state = Specialise { path: self.path, reports: self.reports };
+        state.expr(&guard.wanted(wanted)).compile(self.reports)
+    }
+
+    /// The conditions of an arm, and that some DPU fits if it chooses DPUs.
+    fn conditions(&self, arm: &Arm) -> Asks {
+        let conditions = arm.conditions.iter().map(|(guard, wanted)| self.asks(guard, *wanted));
+        let select = arm.select.iter().map(|(guard, _)| self.asks(guard, Wanted::Yes).of_some_dpu(0));
+        Asks::all(conditions.chain(select))
+    }
+
+    /// Those of the arms that can apply.
+    fn arms(&self, numbers: &[usize]) -> Box<[PreparedArm]> {
+        numbers.iter().filter_map(|number| self.arm(*number)).collect()
+    }
+
+    fn arm(&self, number: usize) -> Option<PreparedArm> {
+        let arm = self.pack.arms.get(number)?;
+        let conditions = self.conditions(arm);
+        if conditions.is_never() {
+            return None;
+        }
+        let outcome = match arm.verb {
+            Verb::Pass { gate, .. } => {
+                ArmOutcome::Gate(gate, self.asks(&self.pack.gates.get(gate)?.guard, Wanted::Yes))
+            }
+            Verb::Wait(_) | Verb::Fail(_) => ArmOutcome::Stays,
+            Verb::Go(_) | Verb::HostGo(_) | Verb::Delete => ArmOutcome::Moves,
+        };
+        Some(PreparedArm { number, conditions, outcome })
+    }
+
+    fn timed(&self, numbers: &[usize]) -> impl Iterator<Item = Timed> {
+        let arms = numbers.iter().filter_map(|number| self.pack.arms.get(*number));
+        let state = Specialise { path: self.path, reports: self.reports };
+        let guards = arms.flat_map(|arm| arm_guards(arm, &self.pack.gates));
+        guards.filter_map(move |guard| Timed::of(&state.expr(&guard.expr), guard.of_dpu, self.reports))
+    }
+
+    /// None if it cannot be told without failing.
+    fn some_applies(&self, numbers: &[usize]) -> Option<SomeApplies> {
+        let arms = numbers.iter().filter_map(|number| self.pack.arms.get(*number));
+        let asks = arms.map(|arm| self.conditions(arm)).filter(|asks| !asks.is_never());
+        Asks::one_of(asks.collect()).into_test_of_each(0).ok().map(SomeApplies)
+    }
 }
 
 impl PreparedState {
     pub(crate) fn of(state: &State, pack: &Pack) -> Self {
-        let (arms, gates, reports) = (&pack.arms, &pack.gates, &pack.reports);
-        let in_state = Fold { path: Some(&state.path), reports };
+        let in_state = Preparing { path: Some(&state.path), pack, reports: &pack.reports };
         // A DPU can be in another state than its host.
-        let own = Fold { path: Some(&state.path).filter(|_| !state.of_dpu), reports };
+        let own = Preparing { path: Some(&state.path).filter(|_| !state.of_dpu), ..in_state };
         Self {
-            any_steps: Tested::all(&state.any_arms, arms, gates, &in_state),
-            some_any_applies: SomeApplies::of(&state.any_arms, arms, &in_state),
-            steps: Tested::all(&state.arms, arms, gates, &own),
+            any_steps: in_state.arms(&state.any_arms),
+            some_any_applies: in_state.some_applies(&state.any_arms),
+            steps: own.arms(&state.arms),
+            timed: in_state.timed(&state.any_arms).chain(own.timed(&state.arms)).collect(),
         }
     }
 }
 
-/// One arm with its test.
+/// One arm with its conditions.
 #[derive(Debug)]
-pub(crate) struct Tested {
+pub(crate) struct PreparedArm {
     /// Number of the arm.
     pub(crate) number: usize,
     /// Its conditions hold, and some DPU fits if the arm chooses DPUs.
     conditions: Asks,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: ArmOutcome,
 }
 
 /// What the arm does if it applies, as far as reading on depends on it.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum ArmOutcome {
     Stays,
     Moves,
     /// With the gate's question.
     Gate(usize, Asks),
 }
 
-impl Tested {
-    /// Tests of arms as they are asked in one state; of those that can apply there.
-    pub(crate) fn all(numbers: &[usize], arms: &[Arm], gates: &[Gate], state: &Fold<'_>) -> Box<[Self]> {
-        numbers.iter().filter_map(|number| Self::of(*number, arms.get(*number)?, gates, state)).collect()
-    }
-
-    fn of(number: usize, arm: &Arm, gates: &[Gate], state: &Fold<'_>) -> Option<Self> {
-        let conditions = conditions(arm, state);
-        if conditions.is_never() {
-            return None;
-        }
-        Some(Self {
-            number,
-            conditions,
-            outcome: match arm.verb {
-                Verb::Pass { gate, .. } => Outcome::Gate(gate, gates.get(gate)?.guard.asks_in(state, Wanted::Yes)),
-                Verb::Wait(_) | Verb::Fail(_) => Outcome::Stays,
-                Verb::Go(_) | Verb::HostGo(_) | Verb::Delete => Outcome::Moves,
-            },
-        })
-    }
-
+impl PreparedArm {
     #[inline]
-    pub(crate) fn applies(&self, env: &Env<'_>) -> Answer<bool> {
+    pub(crate) fn applies(&self, env: &Env<'_>) -> Evaluated<bool> {
         self.conditions.hold(env)
     }
-}
-
-fn conditions(arm: &Arm, state: &Fold<'_>) -> Asks {
-    let conditions = arm.conditions.iter().map(|(guard, wanted)| guard.asks_in(state, *wanted));
-    let select = arm.select.iter().map(|(guard, _)| guard.asks_in(state, Wanted::Yes).of_some_dpu(0));
-    Asks::all(conditions.chain(select))
 }
 
 /// Tells in one go whether one of several arms applies.
@@ -99,12 +134,6 @@ impl std::fmt::Debug for SomeApplies {
 }
 
 impl SomeApplies {
-    /// None if it cannot be told without failing.
-    pub(crate) fn of(numbers: &[usize], arms: &[Arm], state: &Fold<'_>) -> Option<Self> {
-        let asks = numbers.iter().filter_map(|number| arms.get(*number)).map(|arm| conditions(arm, state));
-        Asks::one_of(asks.filter(|asks| !asks.is_never()).collect()).into_test_of_each(0).ok().map(Self)
-    }
-
     #[inline]
     pub(crate) fn to(&self, env: &Env<'_>) -> bool {
         (self.0)(env.host, env.dpu(0))

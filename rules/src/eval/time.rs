@@ -4,12 +4,14 @@
 //! at again after [`FALLBACK`].
 
 use crate::{
-    eval::{env::Env, evaluate::action_age},
+    eval::{env::Env, evaluate::Unwatched},
     ir::{
-        guard::{Body, Guard},
-        health::Source,
-        predicate::{BoolExpr, Compare, FactRef, IntExpr, MaybeExpr, TextExpr},
-        snapshot::{FactType, Value},
+        expr::{Expr, FactRef, Quantifier, Record},
+        health::{Reports, Source},
+        line::{Compare, Line},
+        operand::Operand,
+        operators::{Op, Time},
+        snapshot::FactType,
     },
 };
 
@@ -17,63 +19,100 @@ use crate::{
 /// change is missed.
 const FALLBACK: i64 = 1;
 
-impl Guard {
-    /// The same, for the DPU among all that comes first, if it is asked of DPUs.
-    pub(crate) fn next_flip_of_any(&self, of_dpus: bool, env: &Env<'_>) -> Option<i64> {
-        if of_dpus {
-            soonest(env.host.dpus.iter().map(|dpu| self.next_flip(&env.with(0, dpu))))
-        } else {
-            self.next_flip(env)
-        }
+/// What of a guard follows the clock, and whether it is asked of each DPU.
+#[derive(Debug)]
+pub(crate) struct Timed {
+    expr: Expr,
+    of_dpus: bool,
+}
+
+impl Timed {
+    /// None if nothing of it does.
+    pub(crate) fn of(expr: &Expr, of_dpus: bool, reports: &Reports) -> Option<Self> {
+        aging(expr, reports).map(|expr| Self { expr, of_dpus })
     }
 
-    /// Seconds until the answer can change by time alone, none if it cannot.
+    /// Seconds until the answer can change by time alone, for the DPU that comes first if it is asked of each.
     pub(crate) fn next_flip(&self, env: &Env<'_>) -> Option<i64> {
-        match &self.body {
-            Body::Native(expr) => bool(expr, env),
-            Body::Script(_) => Some(FALLBACK),
-        }
+        of_any(&self.expr, self.of_dpus, env)
     }
+}
+
+/// An expression without the parts that do not follow the clock; none if none does.
+fn aging(expr: &Expr, reports: &Reports) -> Option<Expr> {
+    let parts = || expr.children().iter().filter_map(|part| aging(part, reports));
+    match expr {
+        Expr::Apply(op @ (Op::And | Op::Or | Op::Not), _) => {
+            let parts: Box<[Expr]> = parts().collect();
+            (!parts.is_empty()).then_some(Expr::Apply(*op, parts))
+        }
+        Expr::Each(quantifier @ (Quantifier::Any | Quantifier::All), depth, bodies) if bodies.len() == 1 => {
+            Some(Expr::Each(*quantifier, *depth, [parts().next()?].into()))
+        }
+        Expr::Report(at, _) => report_ages(at.report, reports).then(|| expr.clone()),
+        Expr::Fact(at) => (at.fact.kind == FactType::Age).then(|| expr.clone()),
+        Expr::Record(_, record, _) => (*record == Record::Age).then(|| expr.clone()),
+        other => parts().next().map(|_| other.clone()),
+    }
+}
+
+/// Parts of the report come and go with time.
+fn report_ages(number: usize, reports: &Reports) -> bool {
+    reports.reports.get(number).is_some_and(|report| {
+        report.parts.iter().any(|part| {
+            let inner = matches!(part.source, Source::Dpus(inner) if report_ages(inner, reports));
+            inner || part.when.iter().chain(&part.unclassified).any(|guard| aging(&guard.expr, reports).is_some())
+        })
+    })
+}
+
+fn of_any(expr: &Expr, of_dpus: bool, env: &Env<'_>) -> Option<i64> {
+    if of_dpus { soonest(env.host.dpus.iter().map(|dpu| flip(expr, &env.with(0, dpu)))) } else { flip(expr, env) }
 }
 
 fn soonest(flips: impl Iterator<Item = Option<i64>>) -> Option<i64> {
     flips.flatten().min()
 }
 
-fn bool(expr: &BoolExpr, env: &Env<'_>) -> Option<i64> {
+/// Seconds until the answer can change by time alone, none if it cannot.
+fn flip(expr: &Expr, env: &Env<'_>) -> Option<i64> {
     match expr {
-        BoolExpr::Not(inner) => bool(inner, env),
-        BoolExpr::And(parts) | BoolExpr::Or(parts) => soonest(parts.iter().map(|part| bool(part, env))),
-        BoolExpr::If(parts) => soonest(parts.iter().map(|part| bool(part, env))),
-        BoolExpr::Same(sides) => soonest(sides.iter().map(|side| bool(side, env))),
-        BoolExpr::Any(depth, body) | BoolExpr::All(depth, body) => {
-            soonest(env.host.dpus.iter().map(|dpu| bool(body, &env.with(*depth, dpu))))
-        }
-        BoolExpr::Compare(compare, sides) => compared(*compare, line(&sides[0], env), line(&sides[1], env)),
-        BoolExpr::MaybeEqual(sides) => match &**sides {
-            [MaybeExpr::Text(side), _] | [_, MaybeExpr::Text(side)] => text(side, env),
-            [left, right] => match (number(left, env), number(right, env)) {
-                (Some(left), Some(right)) => compared(Compare::Equal, left, right),
+        Expr::Each(_, depth, parts) => match &**parts {
+            [body] => soonest(env.host.dpus.iter().map(|dpu| flip(body, &env.with(*depth, dpu)))),
+            [body, list] => match list.eval(env, &mut Unwatched) {
+                Ok(Operand::Texts(texts)) => soonest(texts.iter().map(|text| flip(body, &env.with_item(*depth, text)))),
                 _ => None,
             },
+            _ => None,
         },
-        BoolExpr::OneOfInts(number, _) => match line(number, env) {
+        Expr::Report(at, _) => report(at.report, env),
+        Expr::Apply(op, parts) => match (op.entry().time, &**parts) {
+            (Time::Order(compare), [left, right]) => compared(compare, line(left, env), line(right, env)),
+            (Time::Equal, [left, right]) => equal(left, right, env),
+            (Time::Opaque | Time::Linear(_), parts) => soonest(parts.iter().map(|part| moves(part, env))),
+            (_, parts) => soonest(parts.iter().map(|part| flip(part, env))),
+        },
+        other => soonest(other.children().iter().map(|part| flip(part, env))),
+    }
+}
+
+/// Two numbers are equal until their lines part; what is absent, or a version, does not age.
+fn equal(left: &Expr, right: &Expr, env: &Env<'_>) -> Option<i64> {
+    match (left.eval(env, &mut Unwatched), right.eval(env, &mut Unwatched)) {
+        (Ok(Operand::Int(_)), Ok(Operand::Int(_))) => compared(Compare::Equal, line(left, env), line(right, env)),
+        (Err(_), _) | (_, Err(_)) => Some(FALLBACK),
+        _ => soonest([flip(left, env), flip(right, env)].into_iter()),
+    }
+}
+
+/// When a value can change, of which it is not known how the answer follows it.
+fn moves(part: &Expr, env: &Env<'_>) -> Option<i64> {
+    match part.eval(env, &mut Unwatched) {
+        Ok(Operand::Int(_)) | Err(_) => match line(part, env) {
             Some(line) if line.slope == 0 => None,
             _ => Some(FALLBACK),
         },
-        BoolExpr::TextEqual(sides) | BoolExpr::VersionAtLeast(sides) => {
-            soonest(sides.iter().map(|side| text(side, env)))
-        }
-        BoolExpr::OneOf(side, _) | BoolExpr::Within(side, _) => text(side, env),
-        BoolExpr::Contains(_, side) => text(side, env),
-        BoolExpr::StartsWith(side, prefix) => soonest([side, prefix].into_iter().map(|side| text(side, env))),
-        BoolExpr::Report(at, _) => report(at.report, env),
-        BoolExpr::Const(_)
-        | BoolExpr::Fact(_)
-        | BoolExpr::Known(_)
-        | BoolExpr::NoTexts(_)
-        | BoolExpr::NoDpus
-        | BoolExpr::Action(..) => None,
+        _ => flip(part, env),
     }
 }
 
@@ -81,16 +120,6 @@ fn compared(compare: Compare, left: Option<Line>, right: Option<Line>) -> Option
     match left.zip(right).and_then(|(left, right)| left.minus(right)) {
         Some(difference) => difference.flip(compare),
         None => Some(FALLBACK),
-    }
-}
-
-fn text(expr: &TextExpr, env: &Env<'_>) -> Option<i64> {
-    match expr {
-        TextExpr::Const(_) | TextExpr::Fact(_) | TextExpr::Note(..) => None,
-        TextExpr::FactOr(_, default) => text(default, env),
-        TextExpr::If(condition, sides) => {
-            soonest([bool(condition, env), text(&sides[0], env), text(&sides[1], env)].into_iter())
-        }
     }
 }
 
@@ -103,155 +132,45 @@ fn report(number: usize, env: &Env<'_>) -> Option<i64> {
             _ => None,
         };
         let guards = part.when.iter().chain(&part.unclassified);
-        guards.map(|guard| guard.next_flip_of_any(report.of_dpu || guard.of_dpu, env)).chain([inner])
+        guards.map(|guard| of_any(&guard.expr, report.of_dpu || guard.of_dpu, env)).chain([inner])
     }))
-}
-
-/// A number as a line over time: its value now, and what it gains each second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Line {
-    now: i64,
-    slope: i64,
-}
-
-impl Line {
-    fn flat(now: i64) -> Self {
-        Self { now, slope: 0 }
-    }
-
-    fn minus(self, other: Self) -> Option<Self> {
-        Some(Self { now: self.now.checked_sub(other.now)?, slope: self.slope.checked_sub(other.slope)? })
-    }
-
-    fn plus(self, other: Self) -> Option<Self> {
-        Some(Self { now: self.now.checked_add(other.now)?, slope: self.slope.checked_add(other.slope)? })
-    }
-
-    fn times(self, factor: i64) -> Option<Self> {
-        Some(Self { now: self.now.checked_mul(factor)?, slope: self.slope.checked_mul(factor)? })
-    }
-
-    /// Seconds until `self compare 0` changes.
-    fn flip(self, compare: Compare) -> Option<i64> {
-        let Self { now, slope } = if self.slope < 0 { self.times(-1)? } else { self };
-        if slope == 0 {
-            return None;
-        }
-        // With a rising line the order relations change once: where it reaches zero, or where it leaves it.
-        let reaches = (now < 0).then(|| now.unsigned_abs().div_ceil(slope.unsigned_abs()));
-        let leaves = (now <= 0).then(|| now.unsigned_abs() / slope.unsigned_abs() + 1);
-        let mirrored = self.slope < 0;
-        let seconds = match (compare, mirrored) {
-            (Compare::GreaterEqual | Compare::Less, false) | (Compare::LessEqual | Compare::Greater, true) => reaches,
-            (Compare::Greater | Compare::LessEqual, false) | (Compare::Less | Compare::GreaterEqual, true) => leaves,
-            (Compare::Equal, _) => {
-                if now == 0 {
-                    Some(1)
-                } else {
-                    reaches
-                }
-            }
-        };
-        seconds.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX))
-    }
 }
 
 fn aged(fact: &FactRef, value: i64) -> Line {
     Line { now: value, slope: i64::from(fact.fact.kind == FactType::Age) }
 }
 
-/// The line of what is a number now: what is absent, or a version, does not age.
-fn number(expr: &MaybeExpr, env: &Env<'_>) -> Option<Option<Line>> {
+/// A number as a line over time, if it is one.
+fn line(expr: &Expr, env: &Env<'_>) -> Option<Line> {
+    let still = || {
+        let moves = soonest(expr.children().iter().map(|part| moves(part, env))).is_some();
+        let value = if moves { None } else { expr.eval(env, &mut Unwatched).ok() };
+        value.map(|value| Line::flat(value.int()))
+    };
     match expr {
-        MaybeExpr::Fact(fact) => match fact.value(env) {
-            Value::Int(value) => Some(Some(aged(fact, value))),
-            _ => None,
-        },
-        MaybeExpr::Int(number) => Some(line(number, env)),
-        MaybeExpr::Text(_) => None,
-    }
-}
-
-fn line(expr: &IntExpr, env: &Env<'_>) -> Option<Line> {
-    match expr {
-        IntExpr::Fact(fact) => match fact.value(env) {
-            Value::Int(value) => Some(aged(fact, value)),
-            _ => Some(Line::flat(0)),
-        },
-        IntExpr::FactOr(fact, default) => match fact.value(env) {
-            Value::Int(value) => Some(aged(fact, value)),
-            _ => line(default, env),
-        },
-        IntExpr::ActionAgeOr(owner, name, default) => match env.action(*owner, name) {
-            Some(record) => Some(Line { now: action_age(env, record), slope: 1 }),
-            None => line(default, env),
-        },
-        IntExpr::Add(sides) => line(&sides[0], env)?.plus(line(&sides[1], env)?),
-        IntExpr::Subtract(sides) => line(&sides[0], env)?.minus(line(&sides[1], env)?),
-        IntExpr::Negate(inner) => line(inner, env)?.times(-1),
-        IntExpr::Multiply(sides) => {
-            let (a, b) = (line(&sides[0], env)?, line(&sides[1], env)?);
-            if b.slope == 0 {
-                a.times(b.now)
-            } else if a.slope == 0 {
-                b.times(a.now)
-            } else {
-                None
-            }
+        Expr::Fact(fact) => Some(aged(fact, fact.value(env).int())),
+        Expr::Record(owner, Record::Age, name) => {
+            Some(Line { now: env.record(*owner, Record::Age, name).int(), slope: 1 })
         }
-        IntExpr::Divide(sides) | IntExpr::Remainder(sides) => {
-            let (a, b) = (line(&sides[0], env)?, line(&sides[1], env)?);
-            if a.slope == 0 && b.slope == 0 { expr.eval(env).ok().map(Line::flat) } else { None }
-        }
-        IntExpr::If(condition, sides) => match bool(condition, env) {
-            None => line(&sides[usize::from(condition.eval(env) != Ok(true))], env),
+        Expr::If(parts) => match flip(&parts[0], env) {
+            None => line(if parts[0].holds(env) == Ok(true) { &parts[1] } else { &parts[2] }, env),
             Some(_) => None,
         },
-        IntExpr::Count(depth, body) => {
-            let moves = env.host.dpus.iter().any(|dpu| bool(body, &env.with(*depth, dpu)).is_some());
-            if moves { None } else { expr.eval(env).ok().map(Line::flat) }
-        }
-        _ => expr.eval(env).ok().map(Line::flat),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_comparison_flips_where_its_line_crosses_zero() {
-        use Compare::*;
-        let compares = [Less, LessEqual, Greater, GreaterEqual, Equal];
-        for slope in -3_i64..=3 {
-            for now in -20_i64..=20 {
-                for compare in compares {
-                    let holds = |t: i64| {
-                        let value = now + slope * t;
-                        match compare {
-                            Less => value < 0,
-                            LessEqual => value <= 0,
-                            Greater => value > 0,
-                            GreaterEqual => value >= 0,
-                            Equal => value == 0,
-                        }
-                    };
-                    let flip = Line { now, slope }.flip(compare);
-                    let seen = (1..100).find(|t| holds(*t) != holds(0));
-                    match (flip, seen) {
-                        (Some(flip), Some(seen)) => {
-                            assert!(flip <= seen, "{now}+{slope}t {compare:?}: {flip} > {seen}")
-                        }
-                        (None, Some(seen)) => panic!("{now}+{slope}t {compare:?} flips after {seen}"),
-                        (Some(_), None) if compare == Equal => {}
-                        (Some(flip), None) => panic!("{now}+{slope}t {compare:?} never flips, said {flip}"),
-                        (None, None) => {}
-                    }
-                    if let (Some(flip), Some(seen), false) = (flip, seen, compare == Equal) {
-                        assert_eq!(flip, seen, "{now}+{slope}t {compare:?}");
-                    }
-                }
+        Expr::Each(Quantifier::Count, ..) | Expr::Report(..) => match flip(expr, env) {
+            None => expr.eval(env, &mut Unwatched).ok().map(|value| Line::flat(value.int())),
+            Some(_) => None,
+        },
+        Expr::Apply(Op::Then, parts) => line(parts.last()?, env),
+        Expr::Apply(op, parts) => match (op.entry().time, &**parts) {
+            (Time::Linear(linear), parts) => {
+                linear(&parts.iter().map(|part| line(part, env)).collect::<Option<Vec<_>>>()?)
             }
-        }
+            (Time::FirstKnown, [first, otherwise]) => match first.eval(env, &mut Unwatched).ok()? {
+                Operand::Absent => line(otherwise, env),
+                _ => line(first, env),
+            },
+            _ => still(),
+        },
+        _ => still(),
     }
 }

@@ -1,11 +1,11 @@
 //! Which changes of a host can change what the rules say about it.
 
 use crate::{
-    eval::{RuleSet, env::NO_DPU},
+    eval::RuleSet,
     ir::{
         health::Source,
         reads::Reads,
-        snapshot::{Dpu, Fact, FactType, Snapshot},
+        snapshot::{Dpu, Fact, FactType, NO_DPU, Snapshot},
     },
 };
 
@@ -46,7 +46,7 @@ impl RuleSet {
         if !same {
             return false;
         }
-        if reads.records
+        if !reads.records.is_empty()
             && !pairs().all(|(a, b)| (&a.counters, &a.notes, &a.actions) == (&b.counters, &b.notes, &b.actions))
         {
             return false;

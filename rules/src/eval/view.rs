@@ -2,9 +2,9 @@
 //! granted.
 
 use crate::{
-    eval::{RuleSet, env::Env},
+    eval::RuleSet,
     ir::{
-        predicate::ReportRef,
+        expr::ReportRef,
         snapshot::{Alert, Snapshot},
         view::{Prevented, TenantState},
     },
@@ -14,8 +14,7 @@ impl RuleSet {
     /// What the tenant sees of an instance on the host, with a word more where the state alone says too little.
     #[must_use]
     pub fn tenant_sees(&self, snapshot: &Snapshot) -> (TenantState, &str) {
-        let shared = self.shared();
-        let env = Env::new(snapshot, &self.reports, &shared);
+        let env = self.env(snapshot);
         let first = self.views.tenant.iter().find(|view| view.guard.holds(&env) == Ok(true));
         first.map_or((TenantState::Invalid, ""), |view| (view.state, &view.detail))
     }
@@ -23,9 +22,8 @@ impl RuleSet {
     /// The first alert that prevents something, with the classification by which it does.
     #[must_use]
     pub fn prevented_by(&self, what: Prevented, snapshot: &Snapshot) -> Option<(Alert, &str)> {
-        let shared = self.shared();
-        let env = Env::new(snapshot, &self.reports, &shared);
-        let report = self.reports.merged(ReportRef { report: self.views.judged_by?, depth: 0 }, &env).ok()?;
+        let env = self.env(snapshot);
+        let report = self.reports.merged(ReportRef { report: self.views.judged_by?, dpu: None }, &env).ok()?;
         let prevents = self.views.prevents.iter().filter(|(prevented, _)| *prevented == what);
         let classes: Vec<&str> = prevents.map(|(_, class)| &**class).collect();
         report.alerts.into_iter().find_map(|alert| {

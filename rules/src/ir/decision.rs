@@ -74,10 +74,10 @@ pub struct Fault {
 pub enum FaultKind {
     /// An arm of the rules says that this is an error.
     Declared,
-    /// A guard failed while it was evaluated. Its gate counts as closed.
+    /// A guard failed while it was evaluated. Its gate counts as closed. Decisions on record can say that the guards of
+    /// an older release took too many steps.
+    #[serde(alias = "steps")]
     Guard,
-    /// The interpreted guards that were asked take too many steps together. The one that was stopped counts as closed.
-    Steps,
     /// The rules have no such state.
     UnknownState,
 }

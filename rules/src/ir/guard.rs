@@ -2,13 +2,7 @@
 
 use std::sync::Arc;
 
-use rhai::FnPtr;
-
-use crate::ir::{
-    fault::Place,
-    predicate::{BoolExpr, IntExpr},
-    reads::Reads,
-};
+use crate::ir::{expr::Expr, fault::Place, reads::Reads};
 
 /// Whether a condition has to hold or not to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,13 +18,6 @@ pub(crate) enum Selection {
     Each,
 }
 
-/// What keeps an expression with the interpreter, and where it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NotNative {
-    pub(crate) place: Place,
-    pub(crate) what: &'static str,
-}
-
 /// A question about a host, or about a host and one of its DPUs.
 #[derive(Debug, Clone)]
 pub(crate) struct Guard {
@@ -39,32 +26,29 @@ pub(crate) struct Guard {
     pub(crate) text: Arc<str>,
     /// It takes a DPU as its second parameter.
     pub(crate) of_dpu: bool,
-    pub(crate) body: Body<BoolExpr>,
-    pub(crate) closure: FnPtr,
+    pub(crate) expr: Arc<Expr>,
     pub(crate) reads: Reads,
+}
+
+impl Guard {
+    /// The guard, or its opposite.
+    pub(crate) fn wanted(&self, wanted: Wanted) -> Expr {
+        match wanted {
+            Wanted::Yes => (*self.expr).clone(),
+            Wanted::No => (*self.expr).clone().not(),
+        }
+    }
 }
 
 /// A number about a host: the time limit of a state.
 #[derive(Debug, Clone)]
 pub(crate) struct Number {
-    pub(crate) body: Body<IntExpr>,
-    pub(crate) closure: Option<FnPtr>,
+    pub(crate) expr: Expr,
     pub(crate) reads: Reads,
 }
 
-#[derive(Debug, Clone)]
-pub(crate) enum Body<T> {
-    Native(T),
-    /// Left to rhai, and why.
-    Script(NotNative),
-}
-
-impl Guard {
-    /// What keeps the guard with the interpreter, none if it is native.
-    pub(crate) fn interpreted(&self) -> Option<&NotNative> {
-        match &self.body {
-            Body::Native(_) => None,
-            Body::Script(reason) => Some(reason),
-        }
+impl From<i64> for Number {
+    fn from(number: i64) -> Self {
+        Self { expr: Expr::Int(number), reads: Reads::default() }
     }
 }

@@ -48,12 +48,13 @@ pub(crate) enum Source {
 }
 
 impl Reports {
-    /// Some guard of the report's parts is interpreted.
-    pub(crate) fn is_interpreted(&self, report: usize) -> bool {
+    /// Some guard of the report's parts can fail.
+    pub(crate) fn can_fail(&self, report: usize) -> bool {
         self.reports.get(report).is_some_and(|report| {
             report.parts.iter().any(|part| {
-                let inner = matches!(part.source, Source::Dpus(inner) if self.is_interpreted(inner));
-                inner || part.when.iter().chain(&part.unclassified).any(|guard| guard.interpreted().is_some())
+                let inner = matches!(part.source, Source::Dpus(inner) if self.can_fail(inner));
+                let fails = |guard: &Guard| guard.expr.can_fail(&|report| self.can_fail(report));
+                inner || part.when.iter().chain(&part.unclassified).any(fails)
             })
         })
     }

@@ -1,11 +1,7 @@
 //! How much a pack, its tests and one decision may come to. The same in every build.
 
-/// Steps that loading one file, or one guard, may take.
+/// Steps that loading one file may take.
 pub(crate) const OPERATIONS: u64 = 100_000;
-/// Steps that one interpreted guard may take.
-pub(crate) const GUARD_OPERATIONS: u64 = 20_000;
-/// Steps that all interpreted guards of one decision may take together.
-pub(crate) const DECISION_OPERATIONS: u64 = 100_000;
 /// Parts that one guard may come to when its functions stand in the place of their calls.
 pub(crate) const GUARD_PARTS: usize = 10_000;
 /// Parts that all arms and guards of a pack may come to, in all the states that they are read in.

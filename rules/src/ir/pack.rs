@@ -34,10 +34,6 @@ pub struct Pack {
     pub(crate) actions: BTreeMap<Arc<str>, Signature>,
     pub(crate) timeouts: BTreeMap<Arc<str>, i64>,
     pub(crate) limits: BTreeMap<Arc<str>, i64>,
-    /// Functions of the pack, for guards that are interpreted.
-    pub(crate) library: Arc<rhai::AST>,
-    /// Some answers take the interpreter.
-    pub(crate) interpreted: bool,
 }
 
 /// What a state is for.
@@ -75,8 +71,6 @@ pub(crate) struct State {
     pub(crate) any_arms: Vec<usize>,
     /// Its own arms, in order.
     pub(crate) arms: Vec<usize>,
-    /// Arms whose guards depend on time.
-    pub(crate) timed: Vec<usize>,
     pub(crate) reads: Reads,
 }
 
@@ -186,23 +180,6 @@ impl Pack {
     /// Named limits of the pack.
     pub fn limits(&self) -> impl Iterator<Item = (&str, i64)> {
         self.limits.iter().map(|(name, limit)| (&**name, *limit))
-    }
-
-    /// Guards that the interpreter evaluates: where they stand, and what keeps them from being native.
-    pub fn interpreted_guards(&self) -> impl Iterator<Item = (&Place, String)> {
-        let of_arms = self.arms.iter().flat_map(|arm| crate::ir::pack::arm_guards(arm, &self.gates));
-        let of_reports = self.reports.reports.iter().flat_map(|report| &report.parts);
-        let of_reports = of_reports.flat_map(|part| part.when.iter().chain(&part.unclassified));
-        let of_views = self.views.tenant.iter().map(|view| &view.guard);
-        let guards = of_arms.chain(of_reports).chain(&self.no_sla_while).chain(of_views);
-        guards
-            .filter_map(|guard| guard.interpreted().map(|why| (&guard.place, format!("{} at {}", why.what, why.place))))
-    }
-
-    /// Some guard or time limit is interpreted: what is asked of these rules can take milliseconds.
-    #[must_use]
-    pub fn is_interpreted(&self) -> bool {
-        self.interpreted
     }
 
     pub(crate) fn state(&self, path: &StatePath) -> Option<&State> {

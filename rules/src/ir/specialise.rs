@@ -1,98 +1,103 @@
-//! Predicates for one state: what they ask about the state is known when the pack is loaded, and need not be asked.
+//! Guards made as short as they can be: what is known when the pack is loaded, such as the path of the state that a guard
+//! is asked in, need not be asked.
 
-use std::sync::Arc;
+use crate::ir::{expr::Expr, health::Reports, operand::Operand, operators::Op, state_path::StatePath};
 
-use crate::ir::{
-    fallible::CanFail,
-    guard::{Body, Guard, Wanted},
-    health::Reports,
-    predicate::{BoolExpr, TextExpr},
-    state_path::{StatePath, is_within},
-};
-
-/// A state in which a predicate is asked.
-pub(crate) struct Fold<'a> {
+/// What is known where an expression is asked.
+pub(crate) struct Specialise<'a> {
     /// Path of the host's state, if it is known.
     pub(crate) path: Option<&'a StatePath>,
-    pub(crate) reports: &'a Arc<Reports>,
+    pub(crate) reports: &'a Reports,
 }
 
-impl Fold<'_> {
-    /// The same predicate, as short as it can be in the state.
-    pub(crate) fn bool(&self, expr: &BoolExpr) -> BoolExpr {
-        match expr {
-            BoolExpr::TextEqual(sides) => match &**sides {
-                [text, TextExpr::Const(word)] | [TextExpr::Const(word), text] => {
-                    self.on_path(text, |path| path == &**word).unwrap_or_else(|| expr.clone())
-                }
-                _ => expr.clone(),
-            },
-            BoolExpr::OneOf(text, words) => {
-                let one_of = |path: &str| words.iter().any(|word| **word == *path);
-                self.on_path(text, one_of).unwrap_or_else(|| expr.clone())
-            }
-            BoolExpr::Within(text, prefix) => {
-                self.on_path(text, |path| is_within(path, prefix)).unwrap_or_else(|| expr.clone())
-            }
-            BoolExpr::Not(inner) => self.bool(inner).not(),
-            BoolExpr::And(parts) => self.several(parts, false),
-            BoolExpr::Or(parts) => self.several(parts, true),
-            BoolExpr::If(parts) => {
-                let [condition, then, otherwise] = [0, 1, 2].map(|part| self.bool(&parts[part]));
-                match condition {
-                    BoolExpr::Const(true) => then,
-                    BoolExpr::Const(false) => otherwise,
-                    condition => BoolExpr::If(Box::new([condition, then, otherwise])),
-                }
-            }
-            BoolExpr::Any(depth, body) => BoolExpr::Any(*depth, Box::new(self.bool(body))),
-            BoolExpr::All(depth, body) => BoolExpr::All(*depth, Box::new(self.bool(body))),
-            other => other.clone(),
+impl Specialise<'_> {
+    /// The same expression, as short as it can be.
+    pub(crate) fn expr(&self, expr: &Expr) -> Expr {
+        match (expr, self.path) {
+            (Expr::Fact(fact), Some(path)) if fact.is_path() => return Expr::Text(path.as_str().into()),
+            _ => {}
         }
-    }
-
-    /// A question about the path of the host's state.
-    fn on_path(&self, text: &TextExpr, holds: impl Fn(&str) -> bool) -> Option<BoolExpr> {
-        let TextExpr::Fact(at) = text else { return None };
-        let path = self.path.filter(|_| (at.fact.area, at.fact.name) == ("state", "path"))?;
-        Some(BoolExpr::Const(holds(path.as_str())))
+        match expr.map(|part| self.expr(part)) {
+            Expr::If(parts) => match *parts {
+                [Expr::Bool(true), then, _] => then,
+                [Expr::Bool(false), _, otherwise] => otherwise,
+                parts => Expr::If(Box::new(parts)),
+            },
+            Expr::Apply(Op::And, parts) => self.several(parts, false),
+            Expr::Apply(Op::Or, parts) => self.several(parts, true),
+            Expr::Apply(Op::Not, parts) if parts.len() == 1 => {
+                parts.into_iter().next().map_or(Expr::Bool(false), Expr::not)
+            }
+            Expr::Apply(Op::Then, parts) => self.then(parts),
+            Expr::Apply(op, parts) => constant(op, &parts).unwrap_or(Expr::Apply(op, parts)),
+            other => other,
+        }
     }
 
     /// Parts of which one that answers `deciding` is enough. Those after it are never asked, those before it need not
     /// be unless they can fail.
-    fn several(&self, parts: &[BoolExpr], deciding: bool) -> BoolExpr {
-        let mut left: Vec<BoolExpr> = Vec::new();
-        for part in parts.iter().map(|part| self.bool(part)) {
+    fn several(&self, parts: Box<[Expr]>, deciding: bool) -> Expr {
+        let op = if deciding { Op::Or } else { Op::And };
+        let mut left: Vec<Expr> = Vec::new();
+        for part in parts {
             match part {
-                BoolExpr::Const(answer) if answer != deciding => {}
-                BoolExpr::Const(answer) => {
-                    if !left.iter().any(|part| part.can_fail(Some(self.reports))) {
-                        return BoolExpr::Const(answer);
+                Expr::Bool(answer) if answer != deciding => {}
+                Expr::Bool(answer) => {
+                    if !left.iter().any(|part| self.can_fail(part)) {
+                        return Expr::Bool(answer);
                     }
-                    left.push(BoolExpr::Const(answer));
+                    left.push(Expr::Bool(answer));
                     break;
                 }
-                BoolExpr::Or(inner) if deciding => left.extend(inner),
-                BoolExpr::And(inner) if !deciding => left.extend(inner),
+                Expr::Apply(inner, parts) if inner == op => left.extend(parts),
                 part => left.push(part),
             }
         }
-        match (left.len(), deciding) {
-            (0, _) => BoolExpr::Const(!deciding),
-            (1, _) => left.remove(0),
-            (_, true) => BoolExpr::Or(left.into()),
-            (_, false) => BoolExpr::And(left.into()),
+        match left.len() {
+            0 => Expr::Bool(!deciding),
+            1 => left.remove(0),
+            _ => Expr::Apply(op, left.into()),
         }
+    }
+
+    /// What is asked for only because it can fail, and cannot, need not be asked for.
+    fn then(&self, parts: Box<[Expr]>) -> Expr {
+        let mut parts = parts.into_vec();
+        let last = parts.pop().unwrap_or(Expr::Bool(false));
+        parts.retain(|part| self.can_fail(part));
+        if parts.is_empty() {
+            return last;
+        }
+        parts.push(last);
+        Expr::Apply(Op::Then, parts.into())
+    }
+
+    fn can_fail(&self, expr: &Expr) -> bool {
+        expr.can_fail(&|report| self.reports.can_fail(report))
     }
 }
 
-impl Guard {
-    /// The guard, or its opposite, holds for no host in the state.
-    pub(crate) fn never_holds_in(&self, state: &Fold<'_>, wanted: Wanted) -> bool {
-        let Body::Native(expr) = &self.body else { return false };
-        matches!(
-            (state.bool(expr), wanted),
-            (BoolExpr::Const(false), Wanted::Yes) | (BoolExpr::Const(true), Wanted::No)
-        )
+/// The value of an operator on constants, if it has one.
+pub(crate) fn constant(op: Op, parts: &[Expr]) -> Option<Expr> {
+    let operands: Vec<Operand<'_>> = parts.iter().map(Expr::constant).collect::<Option<_>>()?;
+    match (op.entry().apply)(&operands).ok()? {
+        Operand::Bool(value) => Some(Expr::Bool(value)),
+        Operand::Int(value) => Some(Expr::Int(value)),
+        Operand::Text(text) => Some(Expr::Text(text.as_ref().into())),
+        _ => None,
+    }
+}
+
+impl Expr {
+    /// Its value, if it is written in the rule.
+    pub(crate) fn constant(&self) -> Option<Operand<'_>> {
+        Some(match self {
+            Self::Bool(value) => Operand::Bool(*value),
+            Self::Int(value) => Operand::Int(*value),
+            Self::Text(text) => Operand::Text((&**text).into()),
+            Self::Words(words) => Operand::Words(words),
+            Self::Numbers(numbers) => Operand::Numbers(numbers),
+            _ => return None,
+        })
     }
 }

@@ -14,12 +14,12 @@ use crate::{
         fault::{Faults, PackFaults, Place, did_you_mean},
         limits,
         pack::Pack,
-        sandbox::{Meter, sandbox},
     },
     lang::{
         declare::{Collector, place},
         lower::names::Functions,
         resolve,
+        sandbox::{Meter, sandbox},
     },
 };
 
@@ -32,8 +32,6 @@ pub struct LoadOptions {
     pub limits: BTreeMap<String, i64>,
     /// The actions that the controller can carry out; none to take the pack's word for it.
     pub known_actions: Option<Vec<String>>,
-    /// Leaves every guard to the interpreter: for tests and benches that hold native guards against it.
-    pub interpret: bool,
 }
 
 /// Runs the scripts once, and resolves and checks what they declared.
@@ -75,7 +73,6 @@ pub(crate) fn load_sources(sources: BTreeMap<Arc<str>, Arc<str>>, options: &Load
     let input = resolve::Input {
         declarations,
         functions,
-        library: Arc::new(library),
         builtins,
         verbs,
         sources: sources.clone(),

@@ -7,3 +7,4 @@ pub(crate) mod format;
 pub(crate) mod load;
 pub(crate) mod lower;
 pub(crate) mod resolve;
+pub(crate) mod sandbox;

@@ -8,9 +8,9 @@ use crate::{
     eval::RuleSet,
     ir::{
         decision::{Action, OnFailure},
-        guard::{Body, Selection, Wanted},
+        expr::Expr,
+        guard::{Selection, Wanted},
         pack::{Arm, StateKind, Verb, targets},
-        predicate::IntExpr,
     },
 };
 
@@ -126,9 +126,9 @@ impl RuleSet {
             barrier: state.barrier,
             aside: state.aside,
             entry: state.entry,
-            sla_computed: state.sla.as_ref().is_some_and(|sla| !matches!(sla.body, Body::Native(IntExpr::Const(_)))),
-            sla_seconds: state.sla.as_ref().and_then(|sla| match sla.body {
-                Body::Native(IntExpr::Const(seconds)) => Some(seconds),
+            sla_computed: state.sla.as_ref().is_some_and(|sla| !matches!(sla.expr, Expr::Int(_))),
+            sla_seconds: state.sla.as_ref().and_then(|sla| match sla.expr {
+                Expr::Int(seconds) => Some(seconds),
                 _ => None,
             }),
             at: format!("{}:{}", state.place.file, state.place.line),

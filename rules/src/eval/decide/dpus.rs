@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::{
     eval::{
         RuleSet,
-        blame::dpu_name,
         decide::{Outcome, Tracer, actions, outcome},
         env::Env,
-        prepared::{PreparedState, Tested},
+        evidence::dpu_name,
+        prepared::{PreparedArm, PreparedState},
     },
     ir::{
         decision::{Decision, DpuStep, Go, Wait},
@@ -72,7 +72,7 @@ impl RuleSet {
         env: &Env<'_>,
         tracer: &mut impl Tracer,
     ) -> Decision {
-        let of_host = |step: &&Tested| {
+        let of_host = |step: &&PreparedArm| {
             self.arms.get(step.number).is_some_and(|arm| {
                 matches!(arm.verb, Verb::HostGo(_)) && arm.conditions.iter().all(|(guard, _)| !guard.of_dpu)
             })

@@ -10,16 +10,12 @@ use crate::{
     },
     ir::{
         decision::{Decision, Delete, DpuStep, FailureChange, Fault, FaultKind, Go, Wait},
-        limits,
+        expr::GuardError,
         pack::{Arm, Kept, State, Verb},
-        predicate::GuardError,
         snapshot::Snapshot,
         state_path::StatePath,
     },
 };
-
-/// Seconds after which a host is looked at again whose rules take too many steps: not often, for it is dear.
-const AFTER_TOO_MANY_STEPS: i64 = 60;
 
 impl RuleSet {
     /// The decision for a host whose state is its own, or for a whole host in states of DPUs.
@@ -154,25 +150,11 @@ impl RuleSet {
     ) -> Decision {
         let gate = gate.and_then(|gate| self.gates.get(gate));
         let at = gate.map_or(&arm.place, |gate| &gate.place);
-        if *error == GuardError::Steps {
-            let (state, host, most) = (&state.path, &env.host.id, limits::DECISION_OPERATIONS);
-            return Decision::Error(Fault {
-                reason: Arc::from(format!(
-                    "the rules of state {state} take more than {most} steps for host {host}, at {at}"
-                )),
-                gate: gate.map(|gate| gate.name.clone()),
-                kind: FaultKind::Steps,
-                recheck_after: Some(AFTER_TOO_MANY_STEPS),
-            });
-        }
-        let shared = self.shared();
-        let env = &env.sharing(&shared);
         let mut conditions = arm.conditions.iter().map(|(guard, _)| guard);
         let failing = gate.map(|gate| &gate.guard).or_else(|| conditions.find(|guard| guard.holds(env).is_err()));
         let at = failing.map_or(at, |guard| &guard.place);
-        let words = failing.map_or_else(|| error.to_string(), |guard| guard.error(env, *error));
         Decision::Error(Fault {
-            reason: Arc::from(format!("the guard at {at} failed on host {}: {words}", env.host.id)),
+            reason: Arc::from(format!("the guard at {at} failed on host {}: {error}", env.host.id)),
             gate: gate.map(|gate| gate.name.clone()),
             kind: FaultKind::Guard,
             recheck_after: self.recheck_after(state, env),

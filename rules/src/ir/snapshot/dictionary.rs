@@ -1,6 +1,8 @@
 //! How a field of the snapshot becomes a fact: one macro call per area gives the struct, its serde form, the entry in
 //! the dictionary and the getter that guards use. A fact cannot be readable but undocumented, or the reverse.
 
+use std::sync::LazyLock;
+
 use proto::ConfigVersion;
 
 use crate::ir::snapshot::{
@@ -110,6 +112,17 @@ pub struct Fact {
     pub(crate) typed: fn() -> Typed,
     pub(crate) test: fn(Question) -> Test,
 }
+
+impl Fact {
+    /// Its value for a host: a fact of a DPU has that of the DPU given.
+    #[must_use]
+    pub fn value<'a>(&self, host: &'a Snapshot, dpu: Option<&'a Dpu>) -> Value<'a> {
+        (self.get)(host, dpu.unwrap_or(&NO_DPU))
+    }
+}
+
+/// Stands where no DPU is bound.
+pub(crate) static NO_DPU: LazyLock<Dpu> = LazyLock::new(Dpu::default);
 
 /// The way to the field of a fact.
 pub(crate) trait Read<T>: for<'a> Fn(&'a Snapshot, &'a Dpu) -> &'a T + Send + Sync + 'static {}

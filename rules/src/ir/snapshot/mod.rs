@@ -25,8 +25,8 @@ pub use checks::{
     Validation,
 };
 pub use credentials::{Credentials, Rotation};
-pub(crate) use dictionary::Typed;
 pub use dictionary::{Fact, FactType, Value};
+pub(crate) use dictionary::{NO_DPU, Typed};
 pub use dpu::{DpfPhase, Dpu, InstallTask, SecureBoot};
 pub use health::{Alert, DpuHealth, HealthReport, HostHealth, Success};
 pub use host::{Answer, Host};

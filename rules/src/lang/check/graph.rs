@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::{
     ir::{
+        expr::Expr,
         fault::Faults,
         pack::{Arm, Pack, State, StateKind, Verb, targets},
-        specialise::Fold,
+        specialise::Specialise,
     },
     lang::resolve::AnyRule,
 };
@@ -149,8 +150,9 @@ fn rules_in_circles(rules: &Pack, any: &[AnyRule], faults: &mut Faults) {
         let Some(arm) = rules.arms.get(*arm) else { continue };
         let (Verb::Go(to) | Verb::HostGo(to)) = arm.verb else { continue };
         let Some(target) = rules.states.get(to).filter(|target| rule.applies(&target.path)) else { continue };
-        let there = Fold { path: Some(&target.path), reports: &rules.reports };
-        let never = arm.conditions.iter().any(|(guard, wanted)| guard.never_holds_in(&there, *wanted));
+        let there = Specialise { path: Some(&target.path), reports: &rules.reports };
+        let never =
+            arm.conditions.iter().any(|(guard, wanted)| there.expr(&guard.wanted(*wanted)) == Expr::Bool(false));
         let guards = crate::ir::pack::arm_guards(arm, &rules.gates);
         if !never && !changes(arm) && !guards.into_iter().any(|guard| guard.reads.end_with_a_move()) {
             let message = format!("in state `{}` this arm applies again: hosts go round for ever", target.path);

@@ -4,12 +4,12 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::ir::{
+    expr::Owner,
     fault::{Faults, Place},
-    guard::{Body, Guard},
+    guard::Guard,
     pack::{Arm, Pack, State, Verb},
-    predicate::Owner,
     reads::{Reads, RecordKind},
-    specialise::Fold,
+    specialise::Specialise,
 };
 
 pub(super) fn check(rules: &Pack, faults: &mut Faults) {
@@ -53,7 +53,7 @@ fn target<'r>(arm: &Arm, rules: &'r Pack) -> Option<&'r State> {
 fn never_counted(rules: &Pack, faults: &mut Faults) {
     let of_arms = rules.arms.iter().flat_map(|arm| crate::ir::pack::arm_guards(arm, &rules.gates));
     for guard in of_arms.chain(&rules.no_sla_while) {
-        for (kind, name, _) in &guard.reads.named {
+        for (kind, name, _) in &guard.reads.records {
             let (says, hint) = match kind {
                 RecordKind::Counter if !rules.arms.iter().any(|arm| counts(arm, name)) => {
                     ("counter", format!("no arm counts it: add `.count(\"{name}\")`"))
@@ -111,15 +111,15 @@ fn never_beyond_one(rules: &Pack, faults: &mut Faults) {
 fn never_here(rules: &Pack, faults: &mut Faults) {
     let mut asked: BTreeMap<(&Place, RecordKind, Arc<str>), (&State, bool)> = BTreeMap::new();
     for state in &rules.states {
-        let here = Fold { path: Some(&state.path).filter(|_| !state.of_dpu), reports: &rules.reports };
-        for guard in rules.arms_in(state).flat_map(|arm| conditions(arm, rules)).filter(|guard| guard.reads.records) {
-            let Body::Native(expr) = &guard.body else { continue };
-            for (kind, name, owner) in Reads::of(&here.bool(expr)).named {
+        let here = Specialise { path: Some(&state.path).filter(|_| !state.of_dpu), reports: &rules.reports };
+        for guard in
+            rules.arms_in(state).flat_map(|arm| conditions(arm, rules)).filter(|guard| !guard.reads.records.is_empty())
+        {
+            for (kind, name, owner) in Reads::of(&here.expr(&guard.expr)).records {
                 let alone = state.of_dpu && !state.barrier;
                 let own = match owner {
-                    Some(Owner::Host) => !alone,
-                    Some(Owner::Dpu(depth)) => guard.of_dpu && depth == 0,
-                    None => false,
+                    Owner::Host => !alone,
+                    Owner::Dpu(depth) => guard.of_dpu && depth == 0,
                 };
                 let can_be = match kind {
                     _ if !own => true,

@@ -1,100 +1,96 @@
-//! Functions of the rule language: times, limits, and those of the pack.
+//! Functions of the rule language: times, limits, operators that are called by their name, and functions of the pack.
 
 use rhai::Position;
 
 use crate::{
     ir::{
-        fallible::CanFail,
-        predicate::{BoolExpr, IntExpr, TextExpr},
+        expr::Expr,
+        members::UNITS,
+        operators::{Kind, OPERATORS, Op},
     },
-    lang::lower::{Lowerer, Lowering, lowered::Lowered, members::unknown},
+    lang::lower::{
+        Lowerer,
+        lowered::Lowered,
+        operators::{absorbed, is_function},
+    },
 };
 
 impl Lowerer<'_> {
-    fn can_fail(&self, argument: &Lowered) -> bool {
-        match argument {
-            Lowered::Bool(value) => value.can_fail(self.reports),
-            Lowered::Int(value) => value.can_fail(self.reports),
-            Lowered::Text(value, _) => value.can_fail(self.reports),
-            _ => false,
-        }
-    }
-
     /// `name(arguments)`
-    pub(crate) fn function(
+    pub(super) fn function(
         &mut self,
         name: &str,
         mut arguments: Vec<(Lowered, Position)>,
         position: Position,
-    ) -> Lowering<Lowered> {
-        if arguments.iter().any(|(argument, _)| matches!(argument, Lowered::Faulty)) {
-            return Ok(Lowered::Faulty);
-        }
-        let unit = match name {
-            "seconds" => Some(1),
-            "minutes" => Some(60),
-            "hours" => Some(3600),
-            "days" => Some(86_400),
-            _ => None,
-        };
-        if let (Some(unit), [_]) = (unit, arguments.as_slice())
-            && let Some((number, at)) = arguments.pop()
+    ) -> Lowered {
+        let own = self.known.functions.find(name, arguments.len());
+        if own.is_none()
+            && let Some(known) = absorbed(arguments.iter().map(|(argument, _)| argument))
         {
-            let number = self.int(number, at);
-            return Ok(Lowered::Int(match number {
-                IntExpr::Const(number) => IntExpr::Const(number.saturating_mul(unit)),
-                number => IntExpr::Multiply(Box::new([number, IntExpr::Const(unit)])),
-            }));
+            return known;
         }
-        match (name, arguments.len()) {
-            ("timeout" | "limit", 1) => {
-                let Some((of, at)) = arguments.pop() else { return Ok(Lowered::Faulty) };
-                let Some(of) = self.literal(of, name, at) else { return Ok(Lowered::Faulty) };
-                let table = if name == "timeout" { &self.names.timeouts } else { &self.names.limits };
-                match table.get(&of) {
-                    Some(value) => Ok(Lowered::Int(IntExpr::Const(*value))),
-                    None => {
-                        let place = self.place(at);
-                        let known = table.keys().map(|name| &**name).collect::<Vec<_>>();
-                        self.faults.unknown(unknown(name), &place, name, &of, known);
-                        Ok(Lowered::Faulty)
-                    }
-                }
+        let unit = UNITS.iter().find(|(unit, _)| *unit == name);
+        match (unit, arguments.len(), own) {
+            (Some((_, seconds)), 1, _) => {
+                let (number, at) = arguments.remove(0);
+                Lowered::of(
+                    match self.value(number, Kind::Int, at) {
+                        Expr::Int(number) => Expr::Int(number.saturating_mul(*seconds)),
+                        number => Expr::apply(Op::Multiply, [number, Expr::Int(*seconds)]),
+                    },
+                    Kind::Int,
+                )
             }
-            ("version_at_least", 2) => {
-                let mut texts = Vec::new();
-                for (argument, at) in arguments {
-                    texts.extend(self.text(argument, at).map(|(text, _)| text));
-                }
-                Ok(match <[TextExpr; 2]>::try_from(texts) {
-                    Ok(texts) => Lowered::Bool(BoolExpr::VersionAtLeast(Box::new(texts))),
-                    Err(_) => Lowered::Faulty,
-                })
+            (None, 1, _) if matches!(name, "timeout" | "limit") => {
+                let (of, at) = arguments.remove(0);
+                self.setting(name, of, at)
             }
-            ("contains", 2) => {
-                let (Some((item, _)), Some((list, _))) = (arguments.pop(), arguments.pop()) else {
-                    return Ok(Lowered::Faulty);
-                };
-                Ok(self.contains(list, item, position))
+            (_, 2, _) if name == "contains" => {
+                let item = arguments.remove(1);
+                self.contains(arguments.remove(0).0, item.0, position)
             }
-            _ => match self.functions.find(name, arguments.len()).cloned() {
-                Some(_) if arguments.iter().any(|(argument, _)| self.can_fail(argument)) => {
-                    self.not_native(position, "an argument that can fail")
+            (_, count, _) if is_function(name, count) => self.operator(name, arguments, position),
+            (_, _, Some(function)) => {
+                if arguments.iter().any(|(argument, _)| matches!(argument, Lowered::Faulty)) {
+                    return Lowered::Faulty;
                 }
-                Some(function) => {
-                    let values = arguments.into_iter().map(|(value, _)| value);
-                    let scope = function.params.iter().cloned().zip(values).collect();
-                    self.descend(&function, &scope, position)
-                }
-                None if self.is_builtin(name) => self.not_native(position, "a function of rhai"),
-                None => {
-                    let place = self.place(position);
-                    let own = ["timeout", "limit", "seconds", "minutes", "hours", "days", "version_at_least"];
-                    let known = self.functions.named().chain(own).collect::<Vec<_>>();
-                    self.faults.unknown("unknown-verb", &place, "function", name, known);
-                    Ok(Lowered::Faulty)
-                }
-            },
+                let values: Vec<Lowered> = arguments.into_iter().map(|(value, _)| value).collect();
+                let scope = function.params.iter().cloned().zip(values.iter().cloned()).collect();
+                let answer = self.descend(function, &scope, position);
+                self.after(values, answer)
+            }
+            _ if self.known.builtins.contains(name) => {
+                let message = format!("`{name}` has no place in a guard, which changes nothing and goes round nothing");
+                self.refuse(position, message, "the README of the rules lists what guards can ask")
+            }
+            _ => {
+                let place = self.place(position);
+                let operators =
+                    OPERATORS.iter().map(|operator| operator.name).filter(|name| name.starts_with(char::is_alphabetic));
+                let units = UNITS.iter().map(|(name, _)| *name);
+                let known = self.known.functions.named().chain(["timeout", "limit"]).chain(units).chain(operators);
+                self.faults.unknown("unknown-verb", &place, "function", name, known);
+                Lowered::Faulty
+            }
+        }
+    }
+
+    /// `timeout("name")` or `limit("name")`: a site can set it differently from the pack.
+    fn setting(&mut self, what: &str, of: Lowered, position: Position) -> Lowered {
+        self.settings = true;
+        let Some(of) = self.literal(of, what, position) else { return Lowered::Faulty };
+        let names = self.known.names;
+        let (table, check) = match what {
+            "timeout" => (&names.timeouts, "unknown-timeout"),
+            _ => (&names.limits, "unknown-limit"),
+        };
+        match table.get(&of) {
+            Some(value) => Lowered::of(Expr::Int(*value), Kind::Int),
+            None => {
+                let place = self.place(position);
+                self.faults.unknown(check, &place, what, &of, table.keys().map(|name| &**name));
+                Lowered::Faulty
+            }
         }
     }
 }

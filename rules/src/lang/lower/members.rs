@@ -1,4 +1,4 @@
-//! The words of the rule language: what a host, a DPU, a report or a value has to say.
+//! The words of the rule language: what a host, a DPU, a report, a list or a value has to say.
 
 use std::sync::Arc;
 
@@ -6,329 +6,364 @@ use rhai::Position;
 
 use crate::{
     ir::{
+        expr::{Expr, FactRef, Owner, Quantifier, Record, ReportRef},
         fault::did_you_mean,
-        predicate::{BoolExpr, Compare, FactRef, IntExpr, Owner, Query, ReportRef, TextExpr},
-        snapshot::{ActionStatus, Fact, FactType, areas, facts},
+        members::{Named, OF_REPORTS, QUANTIFIERS, RECORDS, ReportMember},
+        operators::{Kind, Op},
+        reads::RecordKind,
+        snapshot::{AREAS, Fact, FactType, areas, facts},
     },
     lang::lower::{
-        Lowerer, Lowering, Scope,
-        lowered::{Lowered, Words},
+        Lowerer,
+        lowered::{Lowered, Typed, Words},
+        operators::absorbed,
     },
 };
 
-impl Lowerer<'_> {
+impl<'a> Lowerer<'a> {
     /// `receiver.name`
-    pub(crate) fn member(&mut self, receiver: Lowered, name: &str, position: Position) -> Lowered {
+    pub(super) fn member(&mut self, receiver: Lowered, name: &str, position: Position) -> Lowered {
+        let names = self.known.names;
+        let reports = &names.reports;
+        let report = |of_dpu: bool| reports.get(name).filter(|(_, is)| *is == of_dpu).map(|(report, _)| *report);
         match receiver {
             Lowered::Faulty => Lowered::Faulty,
-            Lowered::Host => {
-                if name == "dpus" {
-                    return Lowered::Dpus;
+            Lowered::Unknown => self.member_of_unknown(name, position),
+            Lowered::Host if name == "dpus" => Lowered::Dpus,
+            Lowered::Host => match (areas().find(|area| *area == name), report(false)) {
+                (Some(area), _) => Lowered::Area(area),
+                (None, Some(report)) => Lowered::Report(ReportRef { report, dpu: None }),
+                (None, None) => {
+                    let known = areas().chain(["dpus"]).collect();
+                    self.unknown_fact(position, name, known, Some(false))
                 }
-                if let Some(area) = areas().find(|area| *area == name) {
-                    return Lowered::Area(area);
-                }
-                match self.names.reports.get(name) {
-                    Some((report, false)) => Lowered::Report(ReportRef { report: *report, depth: 0 }),
-                    _ => {
-                        let names = self.names;
-                        let reports = names.reports.iter().filter(|(_, (_, of_dpu))| !of_dpu).map(|(n, _)| &**n);
-                        let mut known: Vec<&str> = areas().chain(["dpus"]).collect();
-                        known.extend(reports);
-                        self.unknown_fact(position, name, &known)
-                    }
-                }
-            }
+            },
             Lowered::Area(area) => match facts(area).find(|fact| fact.name == name) {
                 Some(fact) => self.fact(fact, 0),
-                None => self.unknown_fact(position, name, &facts(area).map(|fact| fact.name).collect::<Vec<_>>()),
+                None => self.unknown_fact(position, name, facts(area).map(|fact| fact.name).collect(), None),
             },
-            Lowered::Dpu(depth) => {
-                if let Some(fact) = facts("dpu").find(|fact| fact.name == name) {
-                    return self.fact(fact, depth);
+            Lowered::Dpu(depth) => match (facts("dpu").find(|fact| fact.name == name), report(true)) {
+                (Some(fact), _) => self.fact(fact, depth),
+                (None, Some(report)) => Lowered::Report(ReportRef { report, dpu: Some(depth) }),
+                (None, None) => {
+                    self.unknown_fact(position, name, facts("dpu").map(|fact| fact.name).collect(), Some(true))
                 }
-                match self.names.reports.get(name) {
-                    Some((report, true)) => Lowered::Report(ReportRef { report: *report, depth }),
-                    _ => {
-                        let names = self.names;
-                        let reports = names.reports.iter().filter(|(_, (_, of_dpu))| *of_dpu).map(|(n, _)| &**n);
-                        let mut known: Vec<&str> = facts("dpu").map(|fact| fact.name).collect();
-                        known.extend(reports);
-                        self.unknown_fact(position, name, &known)
+            },
+            Lowered::Report(report) => {
+                match OF_REPORTS.iter().find(|member| member.name == name && member.takes.is_empty()) {
+                    Some(member) => Lowered::of(Expr::Report(report, (member.query)(None, None)), member.gives),
+                    None => self.no_fact(&Lowered::Report(report), name, &["missing", "alerts"], position),
+                }
+            }
+            value @ Lowered::Value(_) if name != "known" && !matches!(name, "len" | "is_empty") => {
+                let known: &[&str] = match &value {
+                    Lowered::Value(value) if matches!(value.kind, Kind::MaybeInt | Kind::MaybeText | Kind::Version) => {
+                        &["known"]
                     }
-                }
-            }
-            Lowered::Maybe(fact) if name == "known" => Lowered::Bool(BoolExpr::Known(fact)),
-            Lowered::Version(fact) if name == "known" => Lowered::Bool(BoolExpr::Known(fact)),
-            Lowered::ActionAge(owner, action) if name == "known" => Lowered::Bool(BoolExpr::Compare(
-                Compare::Greater,
-                Box::new([IntExpr::Tries(owner, action), IntExpr::Const(0)]),
-            )),
-            Lowered::Report(report) if name == "missing" => Lowered::Bool(BoolExpr::Report(report, Query::Missing)),
-            Lowered::Report(report) if name == "alerts" => Lowered::Int(IntExpr::Alerts(report)),
-            Lowered::Int(_) | Lowered::Text(..) | Lowered::Bool(_) if name == "known" => {
-                let place = self.place(position);
-                self.faults.hint("type", &place, "this fact is always known", "leave `.known` out");
-                Lowered::Faulty
-            }
-            other => {
-                let known: &[&str] = match other {
-                    Lowered::Report(_) => &["missing", "alerts"],
-                    Lowered::Maybe(_) | Lowered::Version(_) => &["known"],
                     _ => &[],
                 };
-                let place = self.place(position);
-                let message = format!("{} has no `{name}`", other.describe());
-                let hint = did_you_mean(name, known.iter().copied(), || has(known));
-                self.faults.hint("unknown-fact", &place, message, hint);
-                Lowered::Faulty
+                self.no_fact(&value, name, known, position)
             }
+            Lowered::Dpus => self.method(Lowered::Dpus, name, Vec::new(), position),
+            other => self.method_operator(other, name, Vec::new(), position),
         }
     }
 
-    fn unknown_fact(&mut self, position: Position, name: &str, known: &[&str]) -> Lowered {
+    /// Of what is not known what it is: something has to be called so.
+    fn member_of_unknown(&mut self, name: &str, position: Position) -> Lowered {
+        let facts = || AREAS.iter().flat_map(|facts| facts.iter()).flat_map(|fact| [fact.name, fact.area]);
+        let names = self.known.names;
+        let reports = &names.reports;
+        let others = ["dpus", "known", "missing", "alerts", "len", "is_empty"];
+        if facts().chain(others).any(|known| known == name) || reports.contains_key(name) {
+            return Lowered::Unknown;
+        }
+        let known = facts().chain(reports.keys().map(|report| &**report)).collect();
+        self.unknown_fact(position, name, known, None)
+    }
+
+    fn unknown_fact<'k>(
+        &mut self,
+        position: Position,
+        name: &str,
+        mut known: Vec<&'k str>,
+        reports: Option<bool>,
+    ) -> Lowered
+    where
+        'a: 'k,
+    {
         let place = self.place(position);
-        self.faults.unknown("unknown-fact", &place, "fact", name, known.iter().copied());
+        let names = self.known.names;
+        let all = names.reports.iter();
+        known.extend(all.filter(|(_, (_, of_dpu))| Some(*of_dpu) == reports).map(|(name, _)| &**name));
+        self.faults.unknown("unknown-fact", &place, "fact", name, known);
         Lowered::Faulty
+    }
+
+    fn no_fact(&mut self, receiver: &Lowered, name: &str, known: &[&str], position: Position) -> Lowered {
+        let hint = did_you_mean(name, known.iter().copied(), || match known {
+            [] => "it has nothing that can be asked".to_owned(),
+            known => format!("it has {}", known.join(", ")),
+        });
+        self.fault("unknown-fact", position, format!("{} has no `{name}`", receiver.describe()), hint)
     }
 
     fn fact(&self, fact: &'static Fact, depth: u8) -> Lowered {
-        let at = FactRef { fact, depth };
-        if fact.optional {
-            return if fact.kind == FactType::Version { Lowered::Version(at) } else { Lowered::Maybe(at) };
-        }
-        match fact.kind {
-            FactType::Bool => Lowered::Bool(BoolExpr::Fact(at)),
-            FactType::Int | FactType::Seconds | FactType::Age => Lowered::Int(IntExpr::Fact(at)),
-            FactType::Text | FactType::Word(_) => Lowered::Text(TextExpr::Fact(at), self.words(fact)),
-            FactType::Version => Lowered::Version(at),
-            FactType::Texts => Lowered::Texts(at),
-        }
-    }
-
-    fn words(&self, fact: &Fact) -> Words {
-        match (fact.kind, fact.area, fact.name) {
+        let kind = match (fact.kind, fact.optional) {
+            (FactType::Bool, _) => Kind::Bool,
+            (FactType::Int | FactType::Seconds | FactType::Age, false) => Kind::Int,
+            (FactType::Int | FactType::Seconds | FactType::Age, true) => Kind::MaybeInt,
+            (FactType::Text | FactType::Word(_), false) => Kind::Text,
+            (FactType::Text | FactType::Word(_), true) => Kind::MaybeText,
+            (FactType::Version, _) => Kind::Version,
+            (FactType::Texts, _) => Kind::Texts,
+        };
+        let words = match (fact.kind, fact.area, fact.name) {
             (FactType::Word(words), ..) => Words::OneOf(words.iter().map(|word| Arc::from(*word)).collect()),
             (_, "state", "path") | (_, "dpu", "state") => Words::State,
-            (_, "failure", "cause") => Words::OneOf(self.names.causes.keys().cloned().chain([Arc::from("")]).collect()),
+            (_, "failure", "cause") => {
+                Words::OneOf(self.known.names.causes.keys().cloned().chain([Arc::from("")]).collect())
+            }
             _ => Words::Any,
-        }
+        };
+        Lowered::Value(Typed { expr: Expr::Fact(FactRef { fact, depth }), kind, words })
     }
 
     /// `receiver.name(arguments)`
-    pub(crate) fn method(
+    pub(super) fn method(
         &mut self,
         receiver: Lowered,
         name: &str,
-        mut arguments: Vec<Lowered>,
+        arguments: Vec<Lowered>,
         position: Position,
-        scope: &Scope,
-    ) -> Lowering<Lowered> {
-        let only = if arguments.len() == 1 { arguments.pop() } else { None };
-        Ok(match (receiver, name, only) {
-            (Lowered::Faulty, ..) => Lowered::Faulty,
-            (Lowered::Dpus, "any" | "all" | "count", Some(closure)) => {
-                let depth = self.bind(scope, position)?;
-                let body = self.inline(closure, Lowered::Dpu(depth), position)?;
-                let body = Box::new(self.bool(body, position));
-                match name {
-                    "any" => Lowered::Bool(BoolExpr::Any(depth, body)),
-                    "all" => Lowered::Bool(BoolExpr::All(depth, body)),
-                    _ => Lowered::Int(IntExpr::Count(depth, body)),
+    ) -> Lowered {
+        if let Lowered::Unknown = receiver {
+            for argument in arguments {
+                if let Lowered::Closure(_, bound) = &argument {
+                    let missing = self.parameters(&argument).saturating_sub(bound.len());
+                    self.call_closure(argument, vec![Lowered::Unknown; missing], position);
                 }
             }
-            (Lowered::Dpus, "is_empty", None) => Lowered::Bool(BoolExpr::NoDpus),
-            (Lowered::Dpus, "len", None) => Lowered::Int(IntExpr::Dpus),
-            (Lowered::Texts(list), "is_empty", None) => Lowered::Bool(BoolExpr::NoTexts(list)),
-            (Lowered::Texts(list), "len", None) => Lowered::Int(IntExpr::Texts(list)),
-            (list @ (Lowered::Texts(_) | Lowered::List(_)), "contains", Some(item)) => {
+            return Lowered::Unknown;
+        }
+        if let Some(known) = absorbed(std::iter::once(&receiver).chain(&arguments)) {
+            return known;
+        }
+        match (receiver, <[Lowered; 1]>::try_from(arguments)) {
+            (closure @ Lowered::Closure(..), arguments) if name == "call" => {
+                let arguments = arguments.map_or_else(|several| several, |one| one.into());
+                let answer = self.call_closure(closure, arguments.clone(), position);
+                self.after(arguments, answer)
+            }
+            (receiver, Ok([closure]))
+                if QUANTIFIERS.contains(&name) && !matches!(receiver, Lowered::Host | Lowered::Dpu(_)) =>
+            {
+                self.quantifier(receiver, name, closure, position)
+            }
+            (Lowered::Dpus, Err(none)) if none.is_empty() && name == "len" => Lowered::of(Expr::Dpus, Kind::Int),
+            (Lowered::Dpus, Err(none)) if none.is_empty() && name == "is_empty" => {
+                Lowered::bool(Expr::apply(Op::Equal, [Expr::Dpus, Expr::Int(0)]))
+            }
+            (list @ (Lowered::List(_) | Lowered::Value(_)), Ok([item])) if name == "contains" => {
                 self.contains(list, item, position)
             }
-            (Lowered::Text(text, _), "is_empty", None) => {
-                Lowered::Bool(BoolExpr::TextEqual(Box::new([text, TextExpr::Const("".into())])))
-            }
-            (Lowered::Text(text, words), "within", Some(prefix)) => {
-                let Some(prefix) = self.literal(prefix, "a state path", position) else { return Ok(Lowered::Faulty) };
-                if matches!(words, Words::State) && !self.is_state_prefix(&prefix) {
-                    let place = self.place(position);
-                    let known = self.names.states.keys().map(|state| &**state).collect::<Vec<_>>();
-                    self.faults.unknown("unknown-state", &place, "state", &prefix, known);
+            (Lowered::Host, Ok([argument])) => self.record(Owner::Host, name, argument, position),
+            (Lowered::Dpu(depth), Ok([argument])) => self.record(Owner::Dpu(depth), name, argument, position),
+            (Lowered::Report(report), arguments) => {
+                let arguments = arguments.map_or_else(|several| several, |one| one.into());
+                let member =
+                    OF_REPORTS.iter().find(|member| member.name == name && member.takes.len() == arguments.len());
+                match member {
+                    Some(member) => self.report(report, member, arguments, position),
+                    None => self.no_member(&Lowered::Report(report), name, position),
                 }
-                Lowered::Bool(BoolExpr::Within(Box::new(text), prefix))
             }
-            (Lowered::Text(text, words), "starts_with", Some(prefix)) => match self.text(prefix, position) {
-                Some((prefix, _)) => {
-                    self.check_beginning(&prefix, &words, position);
-                    Lowered::Bool(BoolExpr::StartsWith(Box::new(text), Box::new(prefix)))
-                }
-                None => Lowered::Faulty,
-            },
-            (Lowered::Maybe(fact), "or", Some(default)) => match fact.fact.kind {
-                FactType::Text | FactType::Word(_) => match self.text(default, position) {
-                    Some((default, _)) => {
-                        Lowered::Text(TextExpr::FactOr(fact, Box::new(default)), self.words(fact.fact))
-                    }
-                    None => Lowered::Faulty,
-                },
-                _ => Lowered::Int(IntExpr::FactOr(fact, Box::new(self.int(default, position)))),
-            },
-            (Lowered::ActionAge(owner, action), "or", Some(default)) => {
-                Lowered::Int(IntExpr::ActionAgeOr(owner, action, Box::new(self.int(default, position))))
+            (receiver, arguments) => {
+                let arguments = arguments.map_or_else(|several| several, |one| one.into());
+                self.method_operator(receiver, name, arguments, position)
             }
-            (Lowered::Report(report), "has_class", Some(class)) => {
-                let class = self.class(class, position);
-                Lowered::Bool(BoolExpr::Report(report, Query::Has { probe: None, class }))
-            }
-            (Lowered::Report(report), "has_probe", Some(probe)) => {
-                let probe = self.probe(probe, position);
-                Lowered::Bool(BoolExpr::Report(report, Query::Has { probe, class: None }))
-            }
-            (Lowered::Report(report), "has_alert", None) if arguments.len() == 2 => {
-                let class = arguments.pop().and_then(|class| self.class(class, position));
-                let probe = arguments.pop().and_then(|probe| self.probe(probe, position));
-                Lowered::Bool(BoolExpr::Report(report, Query::Has { probe, class }))
-            }
-            (Lowered::Host, _, Some(argument)) => self.record(Owner::Host, name, argument, position),
-            (Lowered::Dpu(depth), _, Some(argument)) => self.record(Owner::Dpu(depth), name, argument, position),
-            (Lowered::Text(..) | Lowered::Int(_) | Lowered::Bool(_) | Lowered::List(_) | Lowered::Texts(_), ..)
-                if self.is_builtin(name) =>
-            {
-                return self.not_native(position, "a function of rhai");
-            }
-            (other, ..) => self.no_method(&other, name, position),
-        })
+        }
     }
 
-    fn no_method(&mut self, receiver: &Lowered, name: &str, position: Position) -> Lowered {
-        let known: &[&str] = match receiver {
-            Lowered::Host | Lowered::Dpu(_) => &["counter", "note", "done", "failed", "running", "tries", "action_age"],
-            Lowered::Dpus => &["any", "all", "count", "is_empty", "len"],
-            Lowered::Texts(_) | Lowered::List(_) => &["contains", "is_empty", "len"],
-            Lowered::Text(..) => &["within", "starts_with", "is_empty"],
-            Lowered::Maybe(_) | Lowered::ActionAge(..) => &["or"],
-            Lowered::Report(_) => &["has_alert", "has_class", "has_probe"],
-            _ => &[],
+    fn parameters(&self, closure: &Lowered) -> usize {
+        match closure {
+            Lowered::Closure(name, _) => self.known.functions.closure(name).map_or(0, |function| function.params.len()),
+            _ => 0,
+        }
+    }
+
+    /// `list.any(|x| …)`, `all`, `count`: of DPUs, of a list of texts, or of one that is written in the rule.
+    fn quantifier(&mut self, list: Lowered, name: &str, closure: Lowered, position: Position) -> Lowered {
+        let (quantifier, gives) = match name {
+            "any" => (Quantifier::Any, Kind::Bool),
+            "all" => (Quantifier::All, Kind::Bool),
+            _ => (Quantifier::Count, Kind::Int),
         };
-        let place = self.place(position);
-        let message = format!("{} has no `{name}(…)` with these arguments", receiver.describe());
-        let hint = did_you_mean(name, known.iter().copied(), || has(known));
-        self.faults.hint("unknown-verb", &place, message, hint);
-        Lowered::Faulty
+        match list {
+            Lowered::Dpus => {
+                let (depth, body) = self.for_each_dpu(closure, position);
+                let body = self.value(body, Kind::Bool, position);
+                Lowered::of(Expr::Each(quantifier, depth, [body].into()), gives)
+            }
+            Lowered::Value(list) if list.kind == Kind::Texts => {
+                let (depth, body) = self.for_each_item(closure, position);
+                let body = self.value(body, Kind::Bool, position);
+                Lowered::of(Expr::Each(quantifier, depth, [body, list.expr].into()), gives)
+            }
+            Lowered::List(items) => {
+                let mut bodies = Vec::new();
+                for item in items {
+                    let body = self.call_closure(closure.clone(), vec![item], position);
+                    bodies.push(self.value(body, Kind::Bool, position));
+                }
+                match quantifier {
+                    Quantifier::Any => Lowered::bool(Expr::apply(Op::Or, bodies)),
+                    Quantifier::All => Lowered::bool(Expr::apply(Op::And, bodies)),
+                    Quantifier::Count => {
+                        let ones =
+                            bodies.into_iter().map(|body| Expr::If(Box::new([body, Expr::Int(1), Expr::Int(0)])));
+                        let sum = ones.reduce(|sum, one| Expr::apply(Op::Add, [sum, one]));
+                        Lowered::of(sum.unwrap_or(Expr::Int(0)), gives)
+                    }
+                }
+            }
+            other => self.no_member(&other, name, position),
+        }
+    }
+
+    fn report(
+        &mut self,
+        report: ReportRef,
+        member: &ReportMember,
+        arguments: Vec<Lowered>,
+        position: Position,
+    ) -> Lowered {
+        let (mut probe, mut class) = (None, None);
+        for (named, argument) in member.takes.iter().zip(arguments) {
+            match named {
+                Named::Probe => probe = self.named("a probe id", "unknown-probe", "probe", argument, position),
+                Named::Classification => {
+                    class =
+                        self.named("a classification", "unknown-classification", "classification", argument, position);
+                }
+            }
+        }
+        Lowered::of(Expr::Report(report, (member.query)(probe, class)), member.gives)
+    }
+
+    /// The name of a probe or classification, which has to be declared.
+    fn named(
+        &mut self,
+        what: &str,
+        check: &'static str,
+        kind: &str,
+        name: Lowered,
+        position: Position,
+    ) -> Option<Arc<str>> {
+        let name = self.literal(name, what, position)?;
+        let names = self.known.names;
+        let table = if kind == "probe" { &names.probes } else { &names.classifications };
+        if !table.contains_key(&name) {
+            let place = self.place(position);
+            self.faults.unknown(check, &place, kind, &name, table.keys().map(|known| &**known));
+        }
+        Some(name)
     }
 
     /// Counters, notes and actions of the host or a DPU.
     fn record(&mut self, owner: Owner, name: &str, argument: Lowered, position: Position) -> Lowered {
-        let place = self.place(position);
-        let kind = match name {
-            "counter" => "counter",
-            "note" => "note",
-            "done" | "failed" | "running" | "tries" | "action_age" => "action",
-            _ => {
-                return self.no_method(
-                    &if owner == Owner::Host { Lowered::Host } else { Lowered::Dpu(0) },
-                    name,
-                    position,
-                );
-            }
+        let Some((_, record, gives)) = RECORDS.iter().find(|(known, ..)| *known == name) else {
+            let receiver = owner.dpu().map_or(Lowered::Host, Lowered::Dpu);
+            return self.no_member(&receiver, name, position);
+        };
+        let names = self.known.names;
+        let (kind, check, known): (_, _, Vec<&str>) = match record.kind() {
+            RecordKind::Counter => ("counter", "unknown-counter", names.counters.keys().map(|name| &**name).collect()),
+            RecordKind::Note => ("note", "unknown-note", names.notes.keys().map(|name| &**name).collect()),
+            RecordKind::Action => ("action", "unknown-action", names.actions.keys().map(|name| &**name).collect()),
         };
         let Some(of) = self.literal(argument, kind, position) else { return Lowered::Faulty };
-        let names = self.names;
-        let known: Vec<&str> = match kind {
-            "counter" => names.counters.keys().map(|name| &**name).collect(),
-            "note" => names.notes.keys().map(|name| &**name).collect(),
-            _ => names.actions.keys().map(|name| &**name).collect(),
-        };
         if !known.contains(&&*of) {
-            self.faults.unknown(unknown(kind), &place, kind, &of, known);
+            let place = self.place(position);
+            self.faults.unknown(check, &place, kind, &of, known);
             return Lowered::Faulty;
         }
-        match name {
-            "counter" => Lowered::Int(IntExpr::Counter(owner, of)),
-            "note" => {
-                let mut words = names.notes.get(&of).cloned().unwrap_or_default();
-                words.push("".into());
-                Lowered::Text(TextExpr::Note(owner, of), Words::OneOf(words))
+        let words = match record {
+            Record::Note => {
+                let values = names.notes.get(&of).into_iter().flatten().cloned();
+                Words::OneOf(values.chain([Arc::from("")]).collect())
             }
-            "done" => Lowered::Bool(BoolExpr::Action(owner, of, ActionStatus::Done)),
-            "failed" => Lowered::Bool(BoolExpr::Action(owner, of, ActionStatus::Failed)),
-            "running" => Lowered::Bool(BoolExpr::Action(owner, of, ActionStatus::Running)),
-            "tries" => Lowered::Int(IntExpr::Tries(owner, of)),
-            _ => Lowered::ActionAge(owner, of),
-        }
+            _ => Words::Any,
+        };
+        Lowered::Value(Typed { expr: Expr::Record(owner, *record, of), kind: *gives, words })
     }
 
-    fn probe(&mut self, probe: Lowered, position: Position) -> Option<Arc<str>> {
-        let probe = self.literal(probe, "a probe id", position)?;
-        if !self.names.probes.contains_key(&probe) {
-            let place = self.place(position);
-            let known = self.names.probes.keys().map(|name| &**name).collect::<Vec<_>>();
-            self.faults.unknown("unknown-probe", &place, "probe", &probe, known);
+    /// A word that can never be the value is a misspelt one.
+    pub(super) fn check_word(&mut self, text: &Expr, words: &Words, position: Position) {
+        let Expr::Text(word) = text else { return };
+        let place = self.place(position);
+        match words {
+            Words::Any => {}
+            Words::OneOf(known) => {
+                if !known.iter().any(|k| k == word) {
+                    self.faults.unknown("unknown-word", &place, "value", word, known.iter().map(|k| &**k));
+                }
+            }
+            Words::State => {
+                let names = self.known.names;
+                let states = &names.states;
+                if !states.contains_key(word) {
+                    self.faults.unknown("unknown-state", &place, "state", word, states.keys().map(|k| &**k));
+                }
+            }
         }
-        Some(probe)
-    }
-
-    fn class(&mut self, class: Lowered, position: Position) -> Option<Arc<str>> {
-        let class = self.literal(class, "a classification", position)?;
-        if !self.names.classifications.contains_key(&class) {
-            let place = self.place(position);
-            let known = self.names.classifications.keys().map(|name| &**name).collect::<Vec<_>>();
-            self.faults.unknown("unknown-classification", &place, "classification", &class, known);
-        }
-        Some(class)
     }
 
     /// Some word that the text can be begins so.
-    fn check_beginning(&mut self, prefix: &TextExpr, words: &Words, position: Position) {
-        let TextExpr::Const(prefix) = prefix else { return };
+    pub(super) fn check_beginning(&mut self, prefix: &Expr, words: &Words, position: Position) {
+        let Expr::Text(prefix) = prefix else { return };
         let known: Vec<&str> = match words {
             Words::Any => return,
-            Words::State => self.names.states.keys().map(|state| &**state).collect(),
+            Words::State => self.known.names.states.keys().map(|state| &**state).collect(),
             Words::OneOf(words) => words.iter().map(|word| &**word).collect(),
         };
         if !known.iter().any(|word| word.starts_with(&**prefix)) {
-            let place = crate::lang::declare::place(&self.file, position);
             let message = format!("nothing that this can be begins with `{prefix}`");
             // What it is like is the beginning of a word.
             let beginnings = known.iter().filter_map(|word| word.get(..word.floor_char_boundary(prefix.len())));
             let hint = did_you_mean(prefix, beginnings, || format!("known are {}", known.join(", ")));
-            self.faults.hint("unknown-word", &place, message, hint);
+            self.fault("unknown-word", position, message, hint);
         }
     }
 
-    fn is_state_prefix(&self, prefix: &str) -> bool {
-        self.names
-            .states
-            .keys()
-            .any(|state| state.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    /// Some state is the prefix, or lies below it.
+    pub(super) fn check_state_prefix(&mut self, prefix: &str, words: &Words, position: Position) {
+        let names = self.known.names;
+        let states = &names.states;
+        let below = |state: &Arc<str>| crate::ir::state_path::is_within(state, prefix);
+        if *words == Words::State && !states.keys().any(below) {
+            let place = self.place(position);
+            self.faults.unknown("unknown-state", &place, "state", prefix, states.keys().map(|state| &**state));
+        }
     }
 
-    pub(crate) fn literal(&mut self, lowered: Lowered, what: &str, position: Position) -> Option<Arc<str>> {
-        match self.text(lowered, position)? {
-            (TextExpr::Const(text), _) => Some(text),
-            _ => {
-                let place = self.place(position);
-                let message = format!("{what} has to be written out, so that it can be checked");
-                self.faults.hint("type", &place, message, "write it in quotes");
+    /// A text that is written in the rule.
+    pub(super) fn literal(&mut self, lowered: Lowered, what: &str, position: Position) -> Option<Arc<str>> {
+        match lowered {
+            Lowered::Value(value) if value.kind == Kind::Text => self.written(&value.expr, what, position),
+            other => {
+                self.wrong_type(position, "a text", &other);
                 None
             }
         }
     }
-}
 
-/// What a value has.
-fn has(known: &[&str]) -> String {
-    match known {
-        [] => "it has nothing that can be asked".to_owned(),
-        known => format!("it has {}", known.join(", ")),
-    }
-}
-
-pub(crate) fn unknown(kind: &str) -> &'static str {
-    match kind {
-        "counter" => "unknown-counter",
-        "note" => "unknown-note",
-        "action" => "unknown-action",
-        "timeout" => "unknown-timeout",
-        _ => "unknown-limit",
+    pub(super) fn written(&mut self, expr: &Expr, what: &str, position: Position) -> Option<Arc<str>> {
+        if let Expr::Text(text) = expr {
+            return Some(text.clone());
+        }
+        let message = format!("{what} has to be written out, so that it can be checked");
+        self.fault("type", position, message, "write it in quotes");
+        None
     }
 }

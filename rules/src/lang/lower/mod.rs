@@ -1,70 +1,107 @@
-//! From rhai's syntax tree to predicates, checking names and types on the way.
+//! From rhai's syntax tree to expressions, checking names and types on the way.
 //!
-//! A closure that uses only facts, declared names and the operators of the rule language becomes a native tree. One
-//! that uses more of rhai stays with the interpreter, and its names are checked all the same. A fault in one place
-//! does not hide those in others: what is faulty lowers to [`Lowered::Faulty`] and is taken for whatever is wanted.
+//! Functions and closures stand in the place of their calls, and names that `let` binds in the place of their use. What
+//! has no place in a guard is a fault that says what to write instead. A fault in one place does not hide those in
+//! others: what is faulty lowers to [`Lowered::Faulty`] and is taken for whatever is wanted.
 
+mod expressions;
 mod functions;
 pub(crate) mod lowered;
 mod members;
 pub(crate) mod names;
 mod operators;
 pub(crate) mod size;
+mod statements;
 
 use std::{collections::HashSet, sync::Arc};
 
-use rhai::{ASTFlags, Dynamic, Expr, FnPtr, Position, Stmt, Token};
+use rhai::{Dynamic, Position, Stmt};
 
 use crate::{
     ir::{
+        expr::{DEPTH, Expr},
         fault::{Faults, Place},
-        guard::NotNative,
         health::Reports,
         limits::{CALL_DEPTH, GUARD_PARTS},
-        predicate::{BoolExpr, DEPTH, IntExpr, TextExpr},
+        operators::{Kind, Op},
     },
     lang::lower::{
-        lowered::{Lowered, Words},
+        lowered::{Lowered, Typed},
         names::{Function, Functions, Names},
-        size::{Allowance, Weight as _},
+        size::SizeBudget,
     },
 };
 
-pub(crate) type Lowering<T> = Result<T, NotNative>;
-
-/// Lowers guards of one pack.
-pub(crate) struct Lowerer<'a> {
+/// What lowering knows of the pack.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a> {
     pub(crate) names: &'a Names,
     pub(crate) functions: &'a Functions,
-    /// Functions that rhai itself offers: to use one is no fault, but keeps a guard with the interpreter.
-    builtins: &'a HashSet<String>,
+    /// Functions that rhai itself offers.
+    pub(crate) builtins: &'a HashSet<String>,
+    /// The reports, once they are built.
     pub(crate) reports: Option<&'a Reports>,
-    pub(crate) faults: &'a mut Faults,
-    pub(crate) file: Arc<str>,
-    depth: usize,
-    allowance: &'a mut Allowance,
-    /// Parts that may still come of what is being lowered, none when they are too many; and where it stands.
+}
+
+/// Lowers one guard.
+pub(crate) struct Lowerer<'a> {
+    known: Known<'a>,
+    faults: &'a mut Faults,
+    budget: &'a mut SizeBudget,
+    file: Arc<str>,
+    /// Functions that are being written out.
+    calls: usize,
+    /// DPUs, and texts of lists, that are bound.
+    dpus: u8,
+    items: u8,
+    /// Parts that may still come of the guard, none when they are too many; and where it stands.
     left: Option<usize>,
     whole: Place,
+    /// Something has no place in a guard, and that has been said.
+    refused: bool,
+    /// Named times or limits are asked for, which a site can replace.
+    settings: bool,
 }
 
 /// The variables that a closure sees.
-pub(crate) type Scope = Vec<(String, Lowered)>;
+type Scope = Vec<(String, Lowered)>;
 
 impl<'a> Lowerer<'a> {
     /// For what stands in `function`.
     pub(crate) fn new(
-        names: &'a Names,
-        functions: &'a Functions,
-        builtins: &'a HashSet<String>,
-        reports: Option<&'a Reports>,
+        known: Known<'a>,
         faults: &'a mut Faults,
-        allowance: &'a mut Allowance,
+        budget: &'a mut SizeBudget,
         function: &Function,
     ) -> Self {
         let whole = crate::lang::declare::place(&function.file, body_position(function));
         let file = function.file.clone();
-        Self { names, functions, builtins, reports, faults, file, depth: 0, allowance, left: Some(GUARD_PARTS), whole }
+        let (calls, dpus, items) = (0, 0, 0);
+        let (left, refused, settings) = (Some(GUARD_PARTS), false, false);
+        Self { known, faults, budget, file, calls, dpus, items, left, whole, refused, settings }
+    }
+
+    /// The closure's answer, of a kind, and whether a site's settings have a part in it.
+    pub(crate) fn answer(mut self, closure: &Function, curried: &[Dynamic], kind: Kind) -> (Expr, bool) {
+        let position = body_position(closure);
+        let mut scope = Scope::new();
+        for (name, value) in closure.params.iter().zip(curried) {
+            scope.push((name.clone(), self.constant(value.clone(), position)));
+        }
+        let own = closure.params.iter().skip(curried.len());
+        for (name, value) in own.zip([Lowered::Host, Lowered::Dpu(0)]) {
+            self.dpus = u8::from(matches!(value, Lowered::Dpu(_)));
+            scope.push((name.clone(), value));
+        }
+        let lowered = self.statements(&closure.body, &scope, Position::NONE, true);
+        (self.value(lowered, kind, position), self.settings)
+    }
+
+    /// Checks the names in a function that no guard calls. What its parameters are is not known.
+    pub(crate) fn check_names(mut self, function: &Function) {
+        self.refused = true;
+        let scope: Scope = function.params.iter().map(|name| (name.clone(), Lowered::Unknown)).collect();
+        self.statements(&function.body, &scope, Position::NONE, true);
     }
 
     /// More parts are to come; false if they are too many.
@@ -75,273 +112,150 @@ impl<'a> Lowerer<'a> {
             let message = format!("the guard comes to more than {GUARD_PARTS} parts with its functions written out");
             self.faults.hint("limit", &self.whole, message, "let functions call each other less often");
         }
-        self.left.is_some() && self.allowance.take(parts, self.faults)
+        self.left.is_some() && self.budget.take(parts, self.faults)
     }
 
-    pub(crate) fn place(&self, position: Position) -> Place {
-        Place { file: self.file.clone(), line: position.line().unwrap_or(0), column: position.position().unwrap_or(0) }
+    fn place(&self, position: Position) -> Place {
+        crate::lang::declare::place(&self.file, position)
     }
 
-    pub(crate) fn not_native<T>(&self, position: Position, what: &'static str) -> Lowering<T> {
-        Err(NotNative { place: self.place(position), what })
+    fn fault(
+        &mut self,
+        check: &'static str,
+        position: Position,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Lowered {
+        let place = self.place(position);
+        self.faults.hint(check, &place, message, hint);
+        Lowered::Faulty
     }
 
-    /// The closure's answer as a bool.
-    pub(crate) fn guard(&mut self, closure: &Function, curried: &[Dynamic]) -> Lowering<BoolExpr> {
-        let position = body_position(closure);
-        let lowered = self.closure_body(closure, curried, position)?;
-        Ok(self.bool(lowered, position))
-    }
-
-    /// The closure's answer as a number.
-    pub(crate) fn number(&mut self, closure: &Function, curried: &[Dynamic]) -> Lowering<IntExpr> {
-        let position = body_position(closure);
-        let lowered = self.closure_body(closure, curried, position)?;
-        Ok(self.int(lowered, position))
-    }
-
-    /// Checks the names in a part of a closure, or of a function, that stays with the interpreter. What parameters and
-    /// variables are is known only of the closure that is the guard.
-    pub(crate) fn check_names(&mut self, part: &Expr, code: &Function, is_guard: bool, locals: &[String]) {
-        let own = [Lowered::Host, Lowered::Dpu(0)];
-        let known = is_guard && code.params.len() <= own.len();
-        let mut scope = Scope::new();
-        for (at, name) in code.params.iter().enumerate() {
-            let value = own.get(at).filter(|_| known).cloned();
-            scope.push((name.clone(), value.unwrap_or(Lowered::Faulty)));
+    /// What has no place in a guard. Said once a guard: the rest of it may follow from that.
+    fn refuse(&mut self, position: Position, message: impl Into<String>, hint: impl Into<String>) -> Lowered {
+        if !self.refused {
+            self.fault("unsupported", position, message, hint);
         }
-        scope.extend(locals.iter().map(|name| (name.clone(), Lowered::Faulty)));
-        let _ = self.expr(part, &scope);
+        self.refused = true;
+        Lowered::Faulty
     }
 
-    pub(crate) fn is_builtin(&self, name: &str) -> bool {
-        self.builtins.contains(name)
-    }
-
-    fn closure_body(&mut self, closure: &Function, curried: &[Dynamic], position: Position) -> Lowering<Lowered> {
-        let parameters = &closure.params;
-        let mut scope = Scope::new();
-        for (name, value) in parameters.iter().zip(curried) {
-            let value = self.constant(value.clone(), position)?;
-            scope.push((name.to_string(), value));
+    fn wrong_type(&mut self, position: Position, wanted: &str, found: &Lowered) -> Lowered {
+        if matches!(found, Lowered::Faulty | Lowered::Unknown) {
+            return found.clone();
         }
-        let own = [Lowered::Host, Lowered::Dpu(0)];
-        for (name, value) in parameters.iter().skip(curried.len()).zip(own) {
-            scope.push((name.to_string(), value));
-        }
-        self.statements(&closure.body, &scope, Position::NONE)
+        self.fault("type", position, format!("expected {wanted}, found {}", found.describe()), found.hint(wanted))
     }
 
-    fn statements(&mut self, statements: &[Stmt], scope: &Scope, position: Position) -> Lowering<Lowered> {
-        match statements {
-            [statement] => self.statement(statement, scope),
-            [Stmt::Share(_), statement] => self.statement(statement, scope),
-            [] => {
-                let place = self.place(position);
-                self.faults.hint("type", &place, "an empty block has no answer", "write an expression in it");
-                Ok(Lowered::Faulty)
+    /// A value of a kind; a faulty one is taken for it.
+    fn value(&mut self, lowered: Lowered, kind: Kind, position: Position) -> Expr {
+        match lowered {
+            Lowered::Value(Typed { expr, kind: found, .. }) if found == kind => expr,
+            other => {
+                self.wrong_type(position, kind.describe(), &other);
+                if kind == Kind::Bool { Expr::Bool(false) } else { Expr::Int(0) }
             }
-            [first, ..] => self.not_native(first.position(), "several statements"),
         }
     }
 
-    fn statement(&mut self, statement: &Stmt, scope: &Scope) -> Lowering<Lowered> {
-        match statement {
-            Stmt::Expr(expr) => self.expr(expr, scope),
-            Stmt::FnCall(call, position) => self.call(call, *position, scope),
-            Stmt::Block(block) => self.statements(block.statements(), scope, statement.position()),
-            Stmt::Return(Some(expr), flags, _) if !flags.contains(ASTFlags::BREAK) => self.expr(expr, scope),
-            Stmt::If(flow, position) => {
-                let condition = self.expr(&flow.expr, scope)?;
-                let condition = self.bool(condition, flow.expr.start_position());
-                let then = self.statements(flow.body.statements(), scope, *position)?;
-                let otherwise = self.statements(flow.branch.statements(), scope, *position)?;
-                Ok(self.choose(condition, then, otherwise, *position))
-            }
-            _ => self.not_native(statement.position(), "a statement"),
-        }
+    /// An operator, worked out at once if its parts are known.
+    fn operation(&self, op: Op, parts: Vec<Expr>) -> Expr {
+        crate::ir::specialise::constant(op, &parts).unwrap_or_else(|| Expr::apply(op, parts))
     }
 
-    fn constant(&mut self, value: Dynamic, position: Position) -> Lowering<Lowered> {
-        let value = value.flatten();
-        Ok(if let Ok(value) = value.as_bool() {
-            Lowered::Bool(BoolExpr::Const(value))
-        } else if let Ok(value) = value.as_int() {
-            Lowered::Int(IntExpr::Const(value))
-        } else if value.is_string() {
-            Lowered::Text(TextExpr::Const(value.to_string().into()), Words::Any)
-        } else if let Some(closure) = value.clone().try_cast::<FnPtr>() {
-            let curried = closure.iter_curry().cloned().collect::<Vec<_>>();
-            let mut bound = Vec::new();
-            for value in curried {
-                bound.push(self.constant(value, position)?);
-            }
-            Lowered::Closure(closure.fn_name().to_owned(), bound)
-        } else if let Ok(list) = value.into_array() {
-            let items = list.into_iter().map(|item| self.constant(item, position)).collect::<Lowering<_>>()?;
-            Lowered::List(items)
-        } else {
-            return self.not_native(position, "a constant of this type");
-        })
+    fn can_fail(&self, lowered: &Lowered) -> bool {
+        let reports = self.known.reports;
+        let report = |number| reports.is_none_or(|reports| reports.can_fail(number));
+        matches!(lowered, Lowered::Value(value) if value.expr.can_fail(&report))
     }
 
-    pub(crate) fn expr(&mut self, expr: &Expr, scope: &Scope) -> Lowering<Lowered> {
-        let position = expr.start_position();
-        if !self.grows(1) {
-            return Ok(Lowered::Faulty);
+    /// What is asked for before `last` all the same, because it can fail: values that are bound to names.
+    fn after(&self, bound: Vec<Lowered>, last: Lowered) -> Lowered {
+        let Lowered::Value(mut last) = last else { return last };
+        let mut parts: Vec<Expr> = Vec::new();
+        for value in bound {
+            if self.can_fail(&value)
+                && let Lowered::Value(value) = value
+            {
+                parts.push(value.expr);
+            }
         }
-        match expr {
-            Expr::BoolConstant(value, _) => Ok(Lowered::Bool(BoolExpr::Const(*value))),
-            Expr::IntegerConstant(value, _) => Ok(Lowered::Int(IntExpr::Const(*value))),
-            Expr::StringConstant(text, _) => Ok(Lowered::Text(TextExpr::Const(text.as_str().into()), Words::Any)),
-            Expr::DynamicConstant(value, _) => self.constant((**value).clone(), position),
-            Expr::Array(items, _) => {
-                Ok(Lowered::List(items.iter().map(|item| self.expr(item, scope)).collect::<Lowering<_>>()?))
-            }
-            Expr::Unit(_) => {
-                let place = self.place(position);
-                self.faults.hint("type", &place, "`()` is no value of the rule language", "use `.known` or `.or(…)`");
-                Ok(Lowered::Faulty)
-            }
-            Expr::Variable(variable, ..) => {
-                let name = variable.1.as_str();
-                match scope.iter().rev().find(|(known, _)| known == name) {
-                    Some((_, value)) if self.grows(value.weight()) => Ok(value.clone()),
-                    Some(_) => Ok(Lowered::Faulty),
-                    None => {
-                        let place = self.place(position);
-                        self.faults.unknown(
-                            "unknown-variable",
-                            &place,
-                            "variable",
-                            name,
-                            scope.iter().map(|(n, _)| n.as_str()),
-                        );
-                        Ok(Lowered::Faulty)
-                    }
-                }
-            }
-            Expr::And(operands, _) => Ok(Lowered::Bool(BoolExpr::And(self.bools(operands, scope)?))),
-            Expr::Or(operands, _) => Ok(Lowered::Bool(BoolExpr::Or(self.bools(operands, scope)?))),
-            Expr::Dot(pair, flags, _) if !flags.contains(ASTFlags::NEGATED) => {
-                let receiver = self.expr(&pair.lhs, scope)?;
-                self.chain(receiver, &pair.rhs, scope)
-            }
-            Expr::FnCall(call, position) => self.call(call, *position, scope),
-            Expr::Stmt(block) => self.statements(block.statements(), scope, position),
-            _ => self.not_native(position, "an expression of this kind"),
+        if !parts.is_empty() {
+            parts.push(last.expr);
+            last.expr = Expr::apply(Op::Then, parts);
         }
+        Lowered::Value(last)
     }
 
-    fn bools(&mut self, operands: &[Expr], scope: &Scope) -> Lowering<Box<[BoolExpr]>> {
-        operands
-            .iter()
-            .map(|operand| {
-                let lowered = self.expr(operand, scope)?;
-                Ok(self.bool(lowered, operand.start_position()))
-            })
-            .collect()
-    }
-
-    /// `receiver.a.b(…).c`: the tree nests to the right.
-    fn chain(&mut self, receiver: Lowered, rest: &Expr, scope: &Scope) -> Lowering<Lowered> {
-        match rest {
-            Expr::Property(names, position) => Ok(self.member(receiver, names.2.as_str(), *position)),
-            Expr::MethodCall(call, position) => {
-                let arguments = call.args.iter().map(|arg| self.expr(arg, scope)).collect::<Lowering<Vec<_>>>()?;
-                self.method(receiver, call.name.as_str(), arguments, *position, scope)
-            }
-            Expr::Dot(pair, flags, _) if !flags.contains(ASTFlags::NEGATED) => {
-                let receiver = self.chain(receiver, &pair.lhs, scope)?;
-                self.chain(receiver, &pair.rhs, scope)
-            }
-            _ => self.not_native(rest.position(), "indexing"),
-        }
-    }
-
-    fn call(&mut self, call: &rhai::FnCallExpr, position: Position, scope: &Scope) -> Lowering<Lowered> {
-        if call.name == "curry" {
-            return self.curry(call, position, scope);
-        }
-        let mut arguments = Vec::new();
-        for argument in &call.args {
-            arguments.push((self.expr(argument, scope)?, argument.start_position()));
-        }
-        match (&call.op_token, arguments.len()) {
-            (Some(token), 2) => self.binary(token, arguments, position),
-            (Some(Token::Bang), 1) => {
-                let operand = arguments.remove(0);
-                Ok(Lowered::Bool(self.bool(operand.0, operand.1).not()))
-            }
-            (Some(Token::Minus | Token::UnaryMinus), 1) => {
-                let operand = arguments.remove(0);
-                Ok(Lowered::Int(match self.int(operand.0, operand.1) {
-                    IntExpr::Const(value) if value != i64::MIN => IntExpr::Const(-value),
-                    operand => IntExpr::Negate(Box::new(operand)),
-                }))
-            }
-            (Some(Token::Plus | Token::UnaryPlus), 1) => Ok(arguments.remove(0).0),
-            _ => self.function(call.name.as_str(), arguments, position),
-        }
-    }
-
-    /// A closure that uses variables of the one around it: they are bound as its first parameters.
-    fn curry(&mut self, call: &rhai::FnCallExpr, position: Position, scope: &Scope) -> Lowering<Lowered> {
-        let mut arguments = call.args.iter();
-        let Some(closure) = arguments.next() else { return self.not_native(position, "an empty closure") };
-        match self.expr(closure, scope)? {
-            Lowered::Closure(name, mut bound) => {
-                for argument in arguments {
-                    bound.push(self.expr(argument, scope)?);
-                }
-                Ok(Lowered::Closure(name, bound))
-            }
-            _ => self.not_native(position, "a closure of this kind"),
-        }
-    }
-
-    /// Puts the body of a closure in the place of its call, with its parameters bound.
-    pub(crate) fn inline(&mut self, closure: Lowered, own: Lowered, position: Position) -> Lowering<Lowered> {
-        let Lowered::Closure(name, bound) = closure else {
-            return Ok(self.wrong_type(position, "a closure such as `|d| …`", &closure));
-        };
-        let Some(function) = self.functions.closure(&name).cloned() else {
-            return self.not_native(position, "a closure that is not at hand");
-        };
-        let parameters = &function.params;
-        if parameters.len() != bound.len() + 1 {
-            let place = self.place(position);
-            self.faults.hint("type", &place, "the closure takes one parameter, the DPU", "write `|d| …`");
-            return Ok(Lowered::Faulty);
-        }
-        let values = bound.into_iter().chain([own]);
-        let scope = parameters.iter().map(ToString::to_string).zip(values).collect();
-        self.descend(&function, &scope, position)
-    }
-
-    pub(crate) fn descend(&mut self, function: &Function, scope: &Scope, position: Position) -> Lowering<Lowered> {
-        if self.depth >= CALL_DEPTH {
-            let place = self.place(position);
-            self.faults.hint("recursion", &place, "functions call each other too deeply", "rules have no recursion");
-            return Ok(Lowered::Faulty);
+    /// The body of a function, or of a closure, in the place of its call.
+    fn descend(&mut self, function: &Function, scope: &Scope, position: Position) -> Lowered {
+        if self.calls >= CALL_DEPTH {
+            return self.fault(
+                "recursion",
+                position,
+                "functions call each other too deeply",
+                "rules have no recursion",
+            );
         }
         if !self.grows(1) {
-            return Ok(Lowered::Faulty);
+            return Lowered::Faulty;
         }
-        self.depth += 1;
+        self.calls += 1;
         let file = std::mem::replace(&mut self.file, function.file.clone());
-        let lowered = self.statements(&function.body, scope, position);
+        let lowered = self.statements(&function.body, scope, position, true);
         self.file = file;
-        self.depth -= 1;
+        self.calls -= 1;
         lowered
     }
 
-    /// The next free depth for a DPU that a closure binds.
-    pub(crate) fn bind(&self, scope: &Scope, position: Position) -> Lowering<u8> {
-        let bound =
-            scope.iter().filter_map(|(_, value)| if let Lowered::Dpu(depth) = value { Some(depth + 1) } else { None });
-        let depth = bound.max().unwrap_or(0);
-        if usize::from(depth) < DEPTH { Ok(depth) } else { self.not_native(position, "closures nested so deeply") }
+    /// A closure called with arguments.
+    fn call_closure(&mut self, closure: Lowered, own: Vec<Lowered>, position: Position) -> Lowered {
+        let (name, bound) = match closure {
+            Lowered::Closure(name, bound) => (name, bound),
+            other => return self.wrong_type(position, "a closure such as `|d| …`", &other),
+        };
+        let functions = self.known.functions;
+        let Some(function) = functions.closure(&name) else {
+            return self.refuse(position, "the closure is not written here", "write `|d| …` where it is used");
+        };
+        if function.params.len() != bound.len() + own.len() {
+            let message = match own.as_slice() {
+                [Lowered::Dpu(_)] => "the closure takes one parameter, the DPU".to_owned(),
+                own => format!("the closure takes {} parameters here", own.len()),
+            };
+            return self.fault("type", position, message, "write `|d| …`");
+        }
+        let scope = function.params.iter().cloned().zip(bound.into_iter().chain(own)).collect();
+        self.descend(function, &scope, position)
+    }
+
+    /// A closure's answer for each DPU, bound at the depth that comes back.
+    fn for_each_dpu(&mut self, closure: Lowered, position: Position) -> (u8, Lowered) {
+        let depth = self.dpus;
+        if usize::from(depth) >= DEPTH {
+            return (0, self.too_deep(position));
+        }
+        self.dpus += 1;
+        let body = self.call_closure(closure, vec![Lowered::Dpu(depth)], position);
+        self.dpus = depth;
+        (depth, body)
+    }
+
+    /// The same for each text of a list.
+    fn for_each_item(&mut self, closure: Lowered, position: Position) -> (u8, Lowered) {
+        let depth = self.items;
+        if usize::from(depth) >= DEPTH {
+            return (0, self.too_deep(position));
+        }
+        self.items += 1;
+        let body = self.call_closure(closure, vec![Lowered::of(Expr::Item(depth), Kind::Text)], position);
+        self.items = depth;
+        (depth, body)
+    }
+
+    fn too_deep(&mut self, position: Position) -> Lowered {
+        let message = format!("`any`, `all` and `count` stand in each other more than {DEPTH} deep");
+        self.refuse(position, message, "ask in two guards, or compare fewer DPUs with each other")
     }
 }
 

@@ -1,237 +1,234 @@
-//! Operators of the rule language, and the types they want.
+//! Operators of the rule language, found in the table by name and by the kinds of what they are applied to.
 
-use rhai::{Position, Token};
+use rhai::Position;
 
 use crate::{
-    ir::predicate::{BoolExpr, Compare, IntExpr, TextExpr},
+    ir::{
+        expr::Expr,
+        fault::did_you_mean,
+        operators::{Kind, Literal, OPERATORS, Op, Operator},
+    },
     lang::lower::{
-        Lowerer, Lowering,
-        lowered::{Lowered, Words, maybe},
+        Lowerer,
+        expressions::literals,
+        lowered::{Lowered, Typed, Words},
     },
 };
 
+type Argument = (Lowered, Position);
+
 impl Lowerer<'_> {
-    pub(crate) fn wrong_type(&mut self, position: Position, wanted: &str, found: &Lowered) -> Lowered {
-        let place = self.place(position);
-        let message = format!("expected {wanted}, found {}", found.describe());
-        let hint = match found {
-            Lowered::Maybe(fact) => format!("say what absence means: `{}.or(…)` or `.known`", fact.fact.name),
-            Lowered::ActionAge(..) => "say what absence means: `.or(…)` or `.known`".to_owned(),
-            Lowered::Text(..) => "texts are compared with `==`, `!=` and `in`".to_owned(),
-            Lowered::Version(_) => "versions are compared with `==` and `!=`".to_owned(),
-            Lowered::Host | Lowered::Area(_) | Lowered::Dpu(_) => "name one of its facts".to_owned(),
-            Lowered::Dpus => "ask `.all(|d| …)`, `.any(|d| …)`, `.count(|d| …)` or `.len()`".to_owned(),
-            Lowered::Report(_) => "ask `.has_class(…)`, `.has_probe(…)`, `.has_alert(…)` or `.alerts`".to_owned(),
-            Lowered::Int(_) => "compare it: `== 0`, `> 0`".to_owned(),
-            _ => format!("write {wanted} here"),
-        };
-        self.faults.hint("type", &place, message, hint);
-        Lowered::Faulty
+    /// What is taken for a kind, if it can be.
+    pub(super) fn accepted(&self, kind: Kind, lowered: &Lowered) -> Option<Typed> {
+        match (kind, lowered) {
+            (Kind::Shown, Lowered::Value(value)) => {
+                matches!(value.kind, Kind::Bool | Kind::Int | Kind::Text).then(|| value.clone())
+            }
+            (_, Lowered::Value(value)) => (value.kind == kind).then(|| value.clone()),
+            (Kind::Words | Kind::Numbers, Lowered::List(items)) => {
+                let (expr, found) = literals(items)?;
+                (found == kind).then_some(Typed { expr, kind, words: Words::Any })
+            }
+            _ => None,
+        }
     }
 
-    pub(crate) fn choose(
-        &mut self,
-        condition: BoolExpr,
-        then: Lowered,
-        otherwise: Lowered,
-        position: Position,
-    ) -> Lowered {
-        match (then, otherwise) {
-            (Lowered::Int(then), otherwise) => {
-                let otherwise = self.int(otherwise, position);
-                Lowered::Int(IntExpr::If(Box::new(condition), Box::new([then, otherwise])))
-            }
-            (Lowered::Text(then, words), otherwise) => match self.text(otherwise, position) {
-                Some((otherwise, _)) => {
-                    Lowered::Text(TextExpr::If(Box::new(condition), Box::new([then, otherwise])), words)
+    /// An operator by its name, applied. What does not fit is named, part by part.
+    pub(super) fn operator(&mut self, name: &str, arguments: Vec<Argument>, position: Position) -> Lowered {
+        if let Some(known) = absorbed(arguments.iter().map(|(argument, _)| argument)) {
+            return known;
+        }
+        let candidates: Vec<(&Operator, &[Kind], Kind)> = signatures(name, arguments.len()).collect();
+        let fits = |takes: &[Kind]| -> Option<Vec<Typed>> {
+            takes.iter().zip(&arguments).map(|(kind, (argument, _))| self.accepted(*kind, argument)).collect()
+        };
+        let fitting = candidates.iter().find_map(|(operator, takes, gives)| Some((*operator, fits(takes)?, *gives)));
+        if let Some((operator, values, gives)) = fitting {
+            return self.applied(operator, values, gives, position);
+        }
+        let nearest = candidates
+            .iter()
+            .find(|(_, takes, _)| self.accepted(takes[0], &arguments[0].0).is_some())
+            .or_else(|| candidates.first());
+        match nearest {
+            Some((_, takes, _)) => {
+                for (kind, (argument, at)) in takes.iter().zip(&arguments) {
+                    if self.accepted(*kind, argument).is_none() {
+                        self.wrong_type(*at, kind.describe(), argument);
+                    }
                 }
-                None => Lowered::Faulty,
-            },
-            (then, otherwise) => {
-                let (then, otherwise) = (self.bool(then, position), self.bool(otherwise, position));
-                Lowered::Bool(BoolExpr::If(Box::new([condition, then, otherwise])))
+                Lowered::Faulty
             }
+            None => self.refuse(
+                position,
+                format!("`{name}` is no operator of guards"),
+                "there are `&& || !`, comparisons and `+ - * / %`",
+            ),
         }
     }
 
-    pub(crate) fn binary(
-        &mut self,
-        token: &Token,
-        mut sides: Vec<(Lowered, Position)>,
-        position: Position,
-    ) -> Lowering<Lowered> {
-        let Some((right, right_at)) = sides.pop() else { return Ok(Lowered::Faulty) };
-        let Some((left, left_at)) = sides.pop() else { return Ok(Lowered::Faulty) };
-        let compare = match token {
-            Token::EqualsTo => return Ok(self.equal(left, right, position, left_at, right_at)),
-            Token::NotEqualsTo => {
-                return Ok(match self.equal(left, right, position, left_at, right_at) {
-                    Lowered::Bool(equal) => Lowered::Bool(equal.not()),
-                    other => other,
-                });
+    fn applied(&mut self, operator: &Operator, values: Vec<Typed>, gives: Kind, position: Position) -> Lowered {
+        let words = values.first().map_or(Words::Any, |value| value.words.clone());
+        if let Some(Typed { expr, .. }) = values.get(1) {
+            match operator.literal {
+                Literal::Any => {}
+                Literal::Beginning => self.check_beginning(expr, &words, position),
+                Literal::State => {
+                    let Some(prefix) = self.written(expr, "a state path", position) else { return Lowered::Faulty };
+                    self.check_state_prefix(&prefix, &words, position);
+                }
             }
-            // `x in list` is parsed as `contains(list, x)`.
-            Token::In => return Ok(self.contains(left, right, position)),
-            Token::NotIn => {
-                return Ok(match self.contains(left, right, position) {
-                    Lowered::Bool(contains) => Lowered::Bool(contains.not()),
-                    other => other,
-                });
-            }
-            Token::LessThan => Compare::Less,
-            Token::LessThanEqualsTo => Compare::LessEqual,
-            Token::GreaterThan => Compare::Greater,
-            Token::GreaterThanEqualsTo => Compare::GreaterEqual,
-            _ => return self.arithmetic(token, (left, left_at), (right, right_at), position),
-        };
-        let (left, right) = (self.int(left, left_at), self.int(right, right_at));
-        Ok(Lowered::Bool(BoolExpr::compare(compare, left, right)))
-    }
-
-    fn arithmetic(
-        &mut self,
-        token: &Token,
-        left: (Lowered, Position),
-        right: (Lowered, Position),
-        position: Position,
-    ) -> Lowering<Lowered> {
-        let make = match token {
-            Token::Plus => IntExpr::Add,
-            Token::Minus => IntExpr::Subtract,
-            Token::Multiply => IntExpr::Multiply,
-            Token::Divide => IntExpr::Divide,
-            Token::Modulo => IntExpr::Remainder,
-            _ => return self.not_native(position, "an operator of this kind"),
-        };
-        if matches!((&left.0, token), (Lowered::Text(..), Token::Plus)) {
-            return self.not_native(position, "joining of texts");
         }
-        let sides = [self.int(left.0, left.1), self.int(right.0, right.1)];
-        let whole = make(Box::new(sides));
-        Ok(Lowered::Int(whole.constant().map_or(whole, IntExpr::Const)))
+        let kept = matches!(operator.op, Op::OrElse | Op::Min | Op::Max);
+        let expr = self.operation(operator.op, values.into_iter().map(|value| value.expr).collect());
+        Lowered::Value(Typed { expr, kind: gives, words: if kept { words } else { Words::Any } })
     }
 
-    fn equal(
+    /// `receiver.name(arguments)` or `receiver.name`, if an operator of this name is for such a receiver.
+    pub(super) fn method_operator(
         &mut self,
-        left: Lowered,
-        right: Lowered,
+        receiver: Lowered,
+        name: &str,
+        arguments: Vec<Lowered>,
         position: Position,
-        left_at: Position,
-        right_at: Position,
     ) -> Lowered {
+        let for_receiver =
+            signatures(name, arguments.len() + 1).any(|(_, takes, _)| self.accepted(takes[0], &receiver).is_some());
+        if !for_receiver {
+            return self.no_member(&receiver, name, position);
+        }
+        let all = std::iter::once(receiver).chain(arguments);
+        self.operator(name, all.map(|argument| (argument, position)).collect(), position)
+    }
+
+    /// Nothing of this name can be asked here.
+    pub(super) fn no_member(&mut self, receiver: &Lowered, name: &str, position: Position) -> Lowered {
+        if let Lowered::Value(value) = receiver
+            && name == "known"
+            && matches!(value.kind, Kind::Bool | Kind::Int | Kind::Text)
+        {
+            return self.fault("type", position, "this fact is always known", "leave `.known` out");
+        }
+        let known = self.members_of(receiver);
+        let hint = did_you_mean(name, known.iter().copied(), || match known.as_slice() {
+            [] => "it has nothing that can be asked".to_owned(),
+            known => format!("it has {}", known.join(", ")),
+        });
+        if self.known.builtins.contains(name) && !known.contains(&name) {
+            let message = format!("`{name}` has no place in a guard, which changes nothing and goes round nothing");
+            return self.refuse(position, message, hint);
+        }
+        self.fault(
+            "unknown-verb",
+            position,
+            format!("{} has no `{name}(…)` with these arguments", receiver.describe()),
+            hint,
+        )
+    }
+
+    /// What can be asked of a value, by the table.
+    fn members_of(&self, receiver: &Lowered) -> Vec<&'static str> {
+        let own: &[&'static str] = match receiver {
+            Lowered::Host | Lowered::Dpu(_) => &["counter", "note", "done", "failed", "running", "tries", "action_age"],
+            Lowered::Dpus => &["any", "all", "count", "is_empty", "len"],
+            Lowered::Report(_) => &["has_alert", "has_class", "has_probe", "missing", "alerts"],
+            Lowered::List(_) => &["any", "all", "count"],
+            Lowered::Value(value) if value.kind == Kind::Texts => &["any", "all", "count"],
+            _ => &[],
+        };
+        let takes = |operator: &&Operator| {
+            let first = operator.takes.iter().filter_map(|(takes, _)| takes.first());
+            operator.name.starts_with(char::is_alphabetic)
+                && first.into_iter().any(|kind| self.accepted(*kind, receiver).is_some())
+        };
+        own.iter().copied().chain(OPERATORS.iter().filter(takes).map(|operator| operator.name)).collect()
+    }
+
+    pub(super) fn equal(&mut self, left: Argument, right: Argument, position: Position) -> Lowered {
+        if let Some(known) = absorbed([&left.0, &right.0].into_iter()) {
+            return known;
+        }
         match (left, right) {
-            (Lowered::Faulty, _) | (_, Lowered::Faulty) => Lowered::Faulty,
-            (Lowered::Bool(left), Lowered::Bool(right)) => Lowered::Bool(BoolExpr::Same(Box::new([left, right]))),
-            (Lowered::Int(left), Lowered::Int(right)) => Lowered::Bool(BoolExpr::compare(Compare::Equal, left, right)),
-            (Lowered::Text(left, words), Lowered::Text(right, other)) => {
-                self.check_word(&right, &words, right_at);
-                self.check_word(&left, &other, left_at);
-                Lowered::Bool(BoolExpr::TextEqual(Box::new([left, right])))
+            ((Lowered::Value(left), left_at), (Lowered::Value(right), right_at))
+                if comparable(left.kind, right.kind) =>
+            {
+                self.check_word(&right.expr, &left.words, right_at);
+                self.check_word(&left.expr, &right.words, left_at);
+                Lowered::bool(self.operation(Op::Equal, vec![left.expr, right.expr]))
             }
-            (left, right) => match (maybe(&left), maybe(&right)) {
-                (Some((kind, left_side)), Some((other, right_side))) if kind == other => {
-                    Lowered::Bool(BoolExpr::MaybeEqual(Box::new([left_side, right_side])))
-                }
-                _ => {
-                    let place = self.place(position);
-                    let message = format!("{} is never equal to {}", left.describe(), right.describe());
-                    self.faults.hint("type", &place, message, "compare values of one type");
-                    Lowered::Faulty
-                }
-            },
-        }
-    }
-
-    /// A word that can never be the value is a misspelt one.
-    pub(crate) fn check_word(&mut self, text: &TextExpr, words: &Words, position: Position) {
-        let TextExpr::Const(word) = text else { return };
-        let place = self.place(position);
-        match words {
-            Words::Any => {}
-            Words::OneOf(known) => {
-                if !known.iter().any(|k| k == word) {
-                    self.faults.unknown("unknown-word", &place, "value", word, known.iter().map(|k| &**k));
-                }
-            }
-            Words::State => {
-                if !self.names.states.contains_key(word) {
-                    self.faults.unknown("unknown-state", &place, "state", word, self.names.states.keys().map(|k| &**k));
-                }
+            ((left, _), (right, _)) => {
+                let message = format!("{} is never equal to {}", left.describe(), right.describe());
+                self.fault("type", position, message, "compare values of one type")
             }
         }
     }
 
     /// `list.contains(item)`, also written `item in list`.
-    pub(crate) fn contains(&mut self, list: Lowered, item: Lowered, position: Position) -> Lowered {
-        match (list, item) {
-            (Lowered::Faulty, _) | (_, Lowered::Faulty) => Lowered::Faulty,
-            (Lowered::Texts(list), item) => match self.text(item, position) {
-                Some((item, _)) => Lowered::Bool(BoolExpr::Contains(list, Box::new(item))),
-                None => Lowered::Faulty,
-            },
-            (Lowered::List(items), Lowered::Text(text, words)) => {
-                let mut known = Vec::new();
+    pub(super) fn contains(&mut self, list: Lowered, item: Lowered, position: Position) -> Lowered {
+        if let Some(known) = absorbed([&list, &item].into_iter()) {
+            return known;
+        }
+        match (&list, &item) {
+            (Lowered::List(items), Lowered::Value(value)) if matches!(value.kind, Kind::Text | Kind::Int) => {
+                let wanted =
+                    if value.kind == Kind::Text { "a list of literal texts" } else { "a list of literal numbers" };
                 for item in items {
-                    let Some((item, _)) = self.text(item, position) else { return Lowered::Faulty };
-                    self.check_word(&item, &words, position);
                     match item {
-                        TextExpr::Const(word) => known.push(word),
-                        _ => {
-                            return self.wrong_type(
-                                position,
-                                "a list of literal texts",
-                                &Lowered::Text(item, Words::Any),
-                            );
+                        Lowered::Value(item) if item.kind == value.kind && item.expr.constant().is_some() => {
+                            self.check_word(&item.expr, &value.words, position);
                         }
+                        other
+                            if value.kind == Kind::Text
+                                && !matches!(other, Lowered::Value(item) if item.kind == Kind::Text) =>
+                        {
+                            return self.wrong_type(position, "a text", other);
+                        }
+                        other => return self.wrong_type(position, wanted, other),
                     }
                 }
-                Lowered::Bool(BoolExpr::OneOf(Box::new(text), known.into()))
-            }
-            (Lowered::List(items), Lowered::Int(number)) => {
-                let mut known = Vec::new();
-                for item in items {
-                    match item {
-                        Lowered::Int(IntExpr::Const(item)) => known.push(item),
-                        other => return self.wrong_type(position, "a list of literal numbers", &other),
-                    }
+                if items.is_empty() {
+                    return Lowered::bool(Expr::Bool(false));
                 }
-                Lowered::Bool(BoolExpr::OneOfInts(Box::new(number), known.into()))
+                self.operator("contains", vec![(list, position), (item, position)], position)
             }
-            (Lowered::List(_), other) => self.wrong_type(position, "a text or a number", &other),
-            (other, _) => self.wrong_type(position, "a list", &other),
+            (Lowered::List(_), other) => self.wrong_type(position, "a text or a number", other),
+            (Lowered::Value(value), _)
+                if matches!(value.kind, Kind::Texts | Kind::Text | Kind::Words | Kind::Numbers) =>
+            {
+                self.operator("contains", vec![(list, position), (item, position)], position)
+            }
+            (other, _) => self.wrong_type(position, "a list", other),
         }
     }
+}
 
-    pub(crate) fn bool(&mut self, lowered: Lowered, position: Position) -> BoolExpr {
-        match lowered {
-            Lowered::Bool(value) => value,
-            Lowered::Faulty => BoolExpr::Const(false),
-            other => {
-                self.wrong_type(position, "true or false", &other);
-                BoolExpr::Const(false)
-            }
-        }
-    }
+/// Operators of a name for a number of arguments, once for each way to use them.
+fn signatures(name: &str, arguments: usize) -> impl Iterator<Item = (&'static Operator, &'static [Kind], Kind)> {
+    let named = OPERATORS.iter().filter(move |operator| operator.name == name);
+    let all = named.flat_map(|operator| operator.takes.iter().map(move |(takes, gives)| (operator, *takes, *gives)));
+    all.filter(move |(_, takes, _)| takes.len() == arguments)
+}
 
-    pub(crate) fn int(&mut self, lowered: Lowered, position: Position) -> IntExpr {
-        match lowered {
-            Lowered::Int(value) => value,
-            Lowered::Faulty => IntExpr::Const(0),
-            other => {
-                self.wrong_type(position, "a number", &other);
-                IntExpr::Const(0)
-            }
-        }
-    }
+/// An operator of this name can be called like a function.
+pub(super) fn is_function(name: &str, arguments: usize) -> bool {
+    name.starts_with(char::is_alphabetic) && signatures(name, arguments).next().is_some()
+}
 
-    pub(crate) fn text(&mut self, lowered: Lowered, position: Position) -> Option<(TextExpr, Words)> {
-        match lowered {
-            Lowered::Text(text, words) => Some((text, words)),
-            Lowered::Faulty => None,
-            other => {
-                self.wrong_type(position, "a text", &other);
-                None
-            }
-        }
+/// What faulty or unknown parts make of the whole.
+pub(super) fn absorbed<'a>(parts: impl Iterator<Item = &'a Lowered> + Clone) -> Option<Lowered> {
+    if parts.clone().any(|part| matches!(part, Lowered::Faulty)) {
+        return Some(Lowered::Faulty);
     }
+    parts.clone().any(|part| matches!(part, Lowered::Unknown)).then_some(Lowered::Unknown)
+}
+
+fn comparable(one: Kind, other: Kind) -> bool {
+    let class = |kind| match kind {
+        Kind::Bool => 0,
+        Kind::Int | Kind::MaybeInt => 1,
+        Kind::Text | Kind::MaybeText => 2,
+        Kind::Version => 3,
+        Kind::Texts | Kind::Words | Kind::Numbers | Kind::Shown => 4,
+    };
+    class(one) == class(other) && class(one) < 4
 }

@@ -13,14 +13,14 @@ use crate::{
     },
     lang::{
         declare::{ActionDecl, ArmDecl, Block, BlockKind, Named, OnFailureDecl, Use, VerbDecl},
-        resolve::Builder,
+        resolve::Resolver,
     },
 };
 
 /// How deep steps may take over other steps.
 const STEPS_DEPTH: usize = 4;
 
-impl Builder<'_> {
+impl Resolver<'_> {
     pub(super) fn kept<'d>(&mut self, declared: impl Iterator<Item = (&'d Arc<str>, &'d Vec<Use>)>) -> Vec<Kept> {
         let declared = declared.collect::<Vec<_>>();
         let mut kept = Vec::new();
@@ -58,7 +58,7 @@ impl Builder<'_> {
 
     fn spread(&mut self, block: &Block, blocks: &[Block], rules: &Pack, depth: usize, arms: &mut Vec<Arm>) {
         for decl in &block.arms {
-            if !self.allowance.take(1, self.faults) {
+            if !self.budget.take(1, self.faults) {
                 return;
             }
             self.check_said(decl);
@@ -81,9 +81,9 @@ impl Builder<'_> {
             self.spread(taken, blocks, rules, depth + 1, arms);
             // What is said of the steps as a whole holds for each.
             let conditions = self.conditions(decl);
-            let parts = conditions.iter().map(|(guard, _)| guard.weight()).sum::<usize>();
+            let parts = conditions.iter().map(|(guard, _)| guard.expr.size()).sum::<usize>();
             for arm in &mut arms[from..] {
-                if !self.allowance.take(parts, self.faults) {
+                if !self.budget.take(parts, self.faults) {
                     return;
                 }
                 arm.conditions.splice(0..0, conditions.iter().cloned());

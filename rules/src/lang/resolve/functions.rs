@@ -2,61 +2,57 @@
 
 use std::collections::HashSet;
 
+use rhai::{ASTNode, Expr, Stmt};
+
 use crate::{
-    ir::{fault::Place, reads::Reads},
-    lang::{
-        lower::names::Function,
-        resolve::{Builder, interpreted::Named},
+    ir::{
+        fault::Place,
+        members::{OF_REPORTS, QUANTIFIERS, RECORDS, UNITS},
+        operators::OPERATORS,
     },
+    lang::{lower::names::Function, resolve::Resolver},
 };
 
-/// What guards ask, beside facts.
-const OF_GUARDS: [&str; 26] = [
-    "action_age",
-    "all",
-    "any",
-    "count",
-    "counter",
-    "days",
-    "done",
-    "failed",
-    "has_alert",
-    "has_class",
-    "has_probe",
-    "hours",
-    "is_empty",
-    "len",
-    "limit",
-    "minutes",
-    "note",
-    "or",
-    "running",
-    "seconds",
-    "timeout",
-    "tries",
-    "version_at_least",
-    "within",
-    "known",
-    "missing",
-];
-/// Functions of rhai that guards are lowered by.
-const LOWERED: [&str; 2] = ["contains", "starts_with"];
+/// Everything that guards call by a name of the language.
+fn of_guards() -> impl Iterator<Item = &'static str> {
+    let records = RECORDS.iter().map(|(name, ..)| *name);
+    let reports = OF_REPORTS.iter().map(|member| member.name);
+    let units = UNITS.iter().map(|(name, _)| *name);
+    let operators = OPERATORS.iter().map(|operator| operator.name);
+    records.chain(reports).chain(units).chain(operators).chain(QUANTIFIERS).chain(["timeout", "limit"])
+}
 
-impl Builder<'_> {
+/// Functions that a function calls.
+fn calls(function: &Function) -> Vec<String> {
+    let mut calls = Vec::new();
+    for statement in function.body.iter() {
+        statement.walk(&mut Vec::new(), &mut |path: &[ASTNode<'_>]| {
+            match path.last() {
+                Some(ASTNode::Stmt(Stmt::FnCall(call, _)) | ASTNode::Expr(Expr::FnCall(call, _))) => {
+                    calls.push(call.name.to_string());
+                }
+                _ => {}
+            }
+            true
+        });
+    }
+    calls
+}
+
+impl Resolver<'_> {
     pub(super) fn own_functions(&mut self, mut verbs: HashSet<String>) {
-        verbs.extend(OF_GUARDS.map(str::to_owned));
-        verbs.extend(LOWERED.map(str::to_owned));
+        verbs.extend(of_guards().map(str::to_owned));
         let functions = self.functions;
-        let calls = functions.all().flat_map(|(_, function)| Named::of(function).calls);
-        let called: HashSet<String> = calls.map(|(name, _)| name).collect();
+        let called: HashSet<String> = functions.all().flat_map(|(_, function)| calls(function)).collect();
         for (name, function) in functions.of_pack() {
             if verbs.contains(name) {
                 let place = self.declared(name, function);
-                let hint = "native guards would ask the verb and interpreted ones the function: name it otherwise";
+                let hint = "a guard would ask the verb: name it otherwise";
                 self.faults.hint("duplicate", &place, format!("`{name}` is a verb"), hint);
             }
             if !called.contains(name) {
-                self.check_function(function);
+                // No guard leads to it: what it names is checked all the same.
+                self.lowerer(function).check_names(function);
             }
         }
     }
@@ -68,17 +64,5 @@ impl Builder<'_> {
         let found = text.lines().enumerate().find_map(|(line, text)| Some((line + 1, text.find(&head)? + 1)));
         let (line, column) = found.unwrap_or_default();
         Place { file: function.file.clone(), line, column }
-    }
-
-    /// The names in a function that no guard leads to.
-    fn check_function(&mut self, function: &Function) {
-        let named = Named::of(function);
-        let mut lowerer = self.lowerer(function);
-        for part in &named.parts {
-            lowerer.check_names(part, function, false, &named.locals);
-        }
-        for property in &named.properties {
-            self.property(property, None, function, &mut Reads::default());
-        }
     }
 }

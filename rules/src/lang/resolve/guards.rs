@@ -4,19 +4,20 @@ use std::sync::Arc;
 
 use crate::{
     ir::{
+        expr::Expr,
         fault::Place,
-        guard::{Body, Guard, NotNative, Number},
-        predicate::BoolExpr,
+        guard::{Guard, Number},
+        operators::Kind,
         reads::Reads,
     },
     lang::{
         declare::GuardDecl,
-        lower::{Lowerer, names::Function},
-        resolve::Builder,
+        lower::{Known, Lowerer, names::Function},
+        resolve::Resolver,
     },
 };
 
-impl Builder<'_> {
+impl Resolver<'_> {
     /// A guard with one parameter, the host.
     pub(super) fn host_guard(&mut self, decl: &GuardDecl) -> Option<Guard> {
         let guard = self.guard(decl)?;
@@ -35,38 +36,23 @@ impl Builder<'_> {
             self.faults.hint("type", &decl.place, message, "write `|h| …` or `|h, d| …`");
             return None;
         }
-        let curried = decl.closure.curry().to_vec();
-        let lowered = self.lowerer(&function).guard(&function, &curried);
-        let (body, reads) = match lowered {
-            Ok(expr) => {
-                let reads = Reads::of(&expr);
-                let left = NotNative { place: decl.place.clone(), what: "the wish of the caller" };
-                (if self.interpret { Body::Script(left) } else { Body::Native(expr) }, reads)
-            }
-            Err(reason) => {
-                let reads = self.interpreted(&function);
-                (Body::Script(reason), reads)
-            }
-        };
+        let (expr, _) = self.lowerer(&function).answer(&function, decl.closure.curry(), Kind::Bool);
         Some(Guard {
             place: decl.place.clone(),
             text: self.text(&decl.place),
             of_dpu: own == 2,
-            body,
-            closure: decl.closure.clone(),
-            reads,
+            reads: Reads::of(&expr),
+            expr: Arc::new(expr),
         })
     }
 
     /// Stands in for a guard that could not be built.
     pub(super) fn never(&self, decl: &GuardDecl) -> Guard {
-        let never = BoolExpr::Const(false);
         Guard {
             place: decl.place.clone(),
             text: "".into(),
             of_dpu: false,
-            body: Body::Native(never),
-            closure: decl.closure.clone(),
+            expr: Arc::new(Expr::Bool(false)),
             reads: Reads::default(),
         }
     }
@@ -78,18 +64,8 @@ impl Builder<'_> {
             self.faults.hint("type", &decl.place, "this number is asked of the host alone", "write `|h| …`");
             return None;
         }
-        let curried = decl.closure.curry().to_vec();
-        let lowered = self.lowerer(&function).number(&function, &curried);
-        Some(match lowered {
-            Ok(expr) => {
-                let reads = Reads::of_number(&expr);
-                Number { body: Body::Native(expr), closure: None, reads }
-            }
-            Err(reason) => {
-                let reads = self.interpreted(&function);
-                Number { body: Body::Script(reason), closure: Some(decl.closure.clone()), reads }
-            }
-        })
+        let (expr, _) = self.lowerer(&function).answer(&function, decl.closure.curry(), Kind::Int);
+        Some(Number { reads: Reads::of(&expr), expr })
     }
 
     fn closure(&mut self, decl: &GuardDecl) -> Option<(Function, usize)> {
@@ -103,8 +79,8 @@ impl Builder<'_> {
 
     pub(super) fn lowerer(&mut self, function: &Function) -> Lowerer<'_> {
         let reports = self.reports.as_deref();
-        let allowance = &mut self.allowance;
-        Lowerer::new(&self.names, self.functions, self.builtins, reports, self.faults, allowance, function)
+        let known = Known { names: &self.names, functions: self.functions, builtins: self.builtins, reports };
+        Lowerer::new(known, self.faults, &mut self.budget, function)
     }
 
     /// The source of what stands in the parentheses after `place`, white space reduced.

@@ -7,7 +7,7 @@ use crate::{
     },
     lang::{
         declare::{ArmDecl, Block, BlockKind, VerbDecl},
-        resolve::Builder,
+        resolve::Resolver,
     },
 };
 
@@ -46,7 +46,7 @@ impl Uses {
     }
 }
 
-impl Builder<'_> {
+impl Resolver<'_> {
     /// What is said of an arm as it was written.
     pub(super) fn check_said(&mut self, decl: &ArmDecl) {
         let (verb, uses) = Uses::of(&decl.verb);

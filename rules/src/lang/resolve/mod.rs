@@ -3,7 +3,6 @@
 mod arms;
 mod functions;
 mod guards;
-mod interpreted;
 mod misplaced;
 mod reports;
 mod tables;
@@ -14,15 +13,12 @@ use std::{
     sync::Arc,
 };
 
-use rhai::AST;
-
 use crate::{
     ir::{
         fault::{Faults, Place},
-        guard::{Body, Guard, Number},
+        guard::Number,
         health::Reports,
         pack::{Gate, Pack, State, arm_guards},
-        predicate::IntExpr,
         reads::Reads,
         state_path::StatePath,
     },
@@ -32,7 +28,7 @@ use crate::{
         load::LoadOptions,
         lower::{
             names::{Functions, Names},
-            size::Allowance,
+            size::SizeBudget,
         },
     },
 };
@@ -41,7 +37,6 @@ use crate::{
 pub(crate) struct Input {
     pub(crate) declarations: Declarations,
     pub(crate) functions: Functions,
-    pub(crate) library: Arc<AST>,
     pub(crate) builtins: HashSet<String>,
     /// Verbs that scripts declare with.
     pub(crate) verbs: HashSet<String>,
@@ -52,7 +47,7 @@ pub(crate) struct Input {
 }
 
 /// What all steps of the build need.
-pub(crate) struct Builder<'a> {
+pub(crate) struct Resolver<'a> {
     names: Names,
     functions: &'a Functions,
     builtins: &'a HashSet<String>,
@@ -60,42 +55,39 @@ pub(crate) struct Builder<'a> {
     /// The reports, once they are built.
     reports: Option<Arc<Reports>>,
     faults: &'a mut Faults,
-    allowance: Allowance,
-    /// Guards stay with the interpreter although they could be native.
-    interpret: bool,
+    budget: SizeBudget,
 }
 
 /// Builds the rule set; what is wrong is added to `faults`. None if it is too broken to be checked as a whole.
 pub(crate) fn resolve(input: Input, options: &LoadOptions, faults: &mut Faults) -> Option<Pack> {
-    let Input { declarations, functions, library, builtins, verbs, sources, hash, incomplete } = input;
+    let Input { declarations, functions, builtins, verbs, sources, hash, incomplete } = input;
     let mut found = Faults::default();
     let names = tables::names(&declarations, options, &mut found);
-    let mut builder = Builder {
+    let mut resolver = Resolver {
         names,
         functions: &functions,
         builtins: &builtins,
         sources: &sources,
         reports: None,
         faults: &mut found,
-        allowance: Allowance::default(),
-        interpret: options.interpret,
+        budget: SizeBudget::default(),
     };
 
-    let reports = Arc::new(builder.build_reports(&declarations.reports));
-    builder.reports = Some(reports.clone());
-    let gates = builder.gates(&declarations);
-    let no_sla_while = declarations.no_sla_while.as_ref().and_then(|decl| builder.host_guard(decl));
-    let counters = builder.kept(declarations.counters.iter().map(|c| (&c.name, &c.value)));
-    let notes = builder.kept(declarations.notes.iter().map(|n| (&n.name, &n.value.1)));
-    let initial = builder.initial(&declarations.initial);
-    let views = builder.views(&declarations);
+    let reports = Arc::new(resolver.build_reports(&declarations.reports));
+    resolver.reports = Some(reports.clone());
+    let gates = resolver.gates(&declarations);
+    let no_sla_while = declarations.no_sla_while.as_ref().and_then(|decl| resolver.host_guard(decl));
+    let counters = resolver.kept(declarations.counters.iter().map(|c| (&c.name, &c.value)));
+    let notes = resolver.kept(declarations.notes.iter().map(|n| (&n.name, &n.value.1)));
+    let initial = resolver.initial(&declarations.initial);
+    let views = resolver.views(&declarations);
 
     let mut rules = Pack {
         hash,
         initial: initial.unwrap_or_default(),
         sources: sources.clone(),
         states: Vec::new(),
-        by_path: builder.names.states.iter().map(|(path, number)| (path.clone(), *number)).collect(),
+        by_path: resolver.names.states.iter().map(|(path, number)| (path.clone(), *number)).collect(),
         arms: Vec::new(),
         gates,
         reports,
@@ -104,24 +96,19 @@ pub(crate) fn resolve(input: Input, options: &LoadOptions, faults: &mut Faults) 
         no_sla_while,
         views,
         actions: declarations.actions.iter().map(|a| (a.name.clone(), a.value.clone())).collect(),
-        timeouts: builder.names.timeouts.clone(),
-        limits: builder.names.limits.clone(),
-        library,
-        interpreted: false,
+        timeouts: resolver.names.timeouts.clone(),
+        limits: resolver.names.limits.clone(),
     };
-    builder.unused_steps(&declarations.blocks);
-    builder.own_functions(verbs);
-    let any = builder.any_rules(&declarations.blocks, &mut rules);
-    builder.states(&declarations.blocks, &any, &mut rules);
-    if builder.allowance.is_spent() {
+    resolver.unused_steps(&declarations.blocks);
+    resolver.own_functions(verbs);
+    let any = resolver.any_rules(&declarations.blocks, &mut rules);
+    resolver.states(&declarations.blocks, &any, &mut rules);
+    if resolver.budget.is_spent() {
         // What was left out for that is missed everywhere.
         found.0.retain(|fault| fault.check == "limit");
         faults.0.append(&mut found.0);
         return None;
     }
-    let slas = rules.states.iter().filter_map(|state| state.sla.as_ref());
-    rules.interpreted =
-        slas.into_iter().any(|sla| matches!(sla.body, Body::Script(_))) || rules.interpreted_guards().next().is_some();
     collect_reads(&mut rules);
     if !incomplete {
         check::check(&rules, &any, &mut found);
@@ -153,7 +140,7 @@ impl AnyRule {
     }
 }
 
-impl Builder<'_> {
+impl Resolver<'_> {
     fn gates(&mut self, declarations: &Declarations) -> Vec<Gate> {
         let mut gates = Vec::new();
         for decl in &declarations.gates {
@@ -245,8 +232,10 @@ impl Builder<'_> {
             let any_arms = any.iter().filter(|rule| rule.applies(&path)).flat_map(|rule| &rule.arms).copied();
             let any_arms: Vec<usize> = any_arms.collect();
             let read_here = any_arms.iter().chain(&arms).filter_map(|arm| rules.arms.get(*arm));
-            let parts = read_here.map(|arm| arm_guards(arm, &rules.gates).map(Guard::weight).sum::<usize>() + 1).sum();
-            if !self.allowance.take(parts, self.faults) {
+            let parts = read_here
+                .map(|arm| arm_guards(arm, &rules.gates).map(|guard| guard.expr.size()).sum::<usize>() + 1)
+                .sum();
+            if !self.budget.take(parts, self.faults) {
                 return;
             }
             rules.states.push(State {
@@ -260,7 +249,6 @@ impl Builder<'_> {
                 sla,
                 any_arms,
                 arms,
-                timed: Vec::new(),
                 reads: Reads::default(),
             });
         }
@@ -274,7 +262,7 @@ impl Builder<'_> {
                     let message = format!("the time limit of state `{}` is below zero", block.name);
                     self.faults.hint("negative", &block.place, message, "add `.sla(minutes(30))` or `.no_sla()`");
                 }
-                Some(Number { body: Body::Native(IntExpr::Const(*seconds)), closure: None, reads: Reads::default() })
+                Some(Number::from(*seconds))
             }
             Some(SlaDecl::Number(number)) => self.number(number),
             None => {
@@ -297,9 +285,6 @@ fn collect_reads(rules: &mut Pack) {
                 of_arm.add(&guard.reads);
             }
             add_reports(&mut of_arm, reports);
-            if of_arm.ages {
-                state.timed.push(*arm_number);
-            }
             state.reads.add(&of_arm);
         }
         if let Some(sla) = &state.sla {

@@ -8,14 +8,14 @@ use crate::{
     },
     lang::{
         declare::{AlertDecl, Named, PartDecl, ReportDecl, SourceDecl},
-        resolve::Builder,
+        resolve::Resolver,
     },
 };
 
 const HOST_SOURCES: [&str; 4] = ["host_replace", "host_merge", "rack_replace", "rack_merge"];
 const DPU_SOURCES: [&str; 3] = ["dpu_replace", "dpu_agent", "dpu_merge"];
 
-impl Builder<'_> {
+impl Resolver<'_> {
     pub(super) fn build_reports(&mut self, declared: &[Named<ReportDecl>]) -> Reports {
         let mut reports = Vec::new();
         for decl in declared {
@@ -29,7 +29,30 @@ impl Builder<'_> {
             }
             reports.push(Report { name: decl.name.to_string(), of_dpu: decl.value.of_dpu, parts });
         }
-        Reports { reports }
+        let mut reports = Reports { reports };
+        for (number, decl) in declared.iter().enumerate() {
+            self.untangle(number, decl, &mut reports);
+        }
+        reports
+    }
+
+    /// A report that its own conditions ask for has no answer. The conditions go, so that the rest can be checked.
+    fn untangle(&mut self, number: usize, decl: &Named<ReportDecl>, reports: &mut Reports) {
+        let mut seen = Vec::new();
+        let mut next = asked_by(number, reports);
+        while let Some(report) = next.pop() {
+            if !seen.contains(&report) {
+                seen.push(report);
+                next.extend(asked_by(report, reports));
+            }
+        }
+        if seen.contains(&number) {
+            let message = format!("report `{}` asks for itself", decl.name);
+            self.faults.hint("circle", &decl.place, message, "let its conditions ask for facts, or for other reports");
+            if let Some(report) = reports.reports.get_mut(number) {
+                report.parts.iter_mut().for_each(|part| (part.when, part.unclassified) = (None, None));
+            }
+        }
     }
 
     fn part(&mut self, decl: &PartDecl, of_dpu: bool) -> Option<Part> {
@@ -119,4 +142,18 @@ impl Builder<'_> {
             self.faults.unknown("unknown-source", place, "health source", source, known);
         }
     }
+}
+
+/// Reports that a report is made of, or that its conditions ask for.
+fn asked_by(report: usize, reports: &Reports) -> Vec<usize> {
+    let parts = reports.reports.get(report).into_iter().flat_map(|report| &report.parts);
+    let asked = |part: &Part| {
+        let guards = part.when.iter().chain(&part.unclassified).flat_map(|guard| guard.reads.reports.clone());
+        let made_of = match part.source {
+            Source::Dpus(inner) => Some(inner),
+            _ => None,
+        };
+        guards.chain(made_of).collect::<Vec<_>>()
+    };
+    parts.flat_map(asked).collect()
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::{
     ir::view::{Prevented, TenantState, TenantView, Views},
-    lang::{declare::Declarations, resolve::Builder},
+    lang::{declare::Declarations, resolve::Resolver},
 };
 
-impl Builder<'_> {
+impl Resolver<'_> {
     pub(super) fn views(&mut self, declarations: &Declarations) -> Views {
         let mut tenant = Vec::new();
         for decl in &declarations.tenant_views {

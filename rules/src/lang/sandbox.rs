@@ -78,15 +78,10 @@ impl Meter {
         LEFT.set(given);
         Self { outer, given }
     }
-
-    /// Steps that were taken so far.
-    pub(crate) fn taken(&self) -> u64 {
-        self.given.saturating_sub(LEFT.get())
-    }
 }
 
 impl Drop for Meter {
     fn drop(&mut self) {
-        LEFT.set(self.outer.saturating_sub(self.taken()));
+        LEFT.set(self.outer.saturating_sub(self.given.saturating_sub(LEFT.get())));
     }
 }
