@@ -29,7 +29,7 @@ fn faults(rules: &str) -> Vec<String> {
 /// A state A with these arms before its last, and states to go to.
 fn arms(arms: &str) -> Vec<String> {
     faults(&format!(
-        "state(\"A\").no_sla()\n{arms}\n.go(\"B\").when(|h| h.instance.present).go(\"D\").when(|h| h.requests.reset).wait(\"A\");\n\
+        "state(\"A\").no_sla()\n{arms}\n.go(\"B\").when(|h| h.instance.present).go(\"D\").when(|h| h.requests.decommission).wait(\"A\");\n\
          state(\"B\").terminal().no_sla().wait(\"B\");\n\
          dpu_state(\"D\").no_sla().host_go(\"B\").when(|h| h.requests.reset).wait(\"D\");"
     ))

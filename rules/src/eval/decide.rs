@@ -151,7 +151,7 @@ impl RuleSet {
     /// The first moment, in seconds from now, at which time alone can change what this state's arms say.
     pub(crate) fn recheck_after(&self, state: &State, env: &Env<'_>) -> Option<i64> {
         let (_, prepared) = self.prepared(&state.path)?;
-        prepared.timed.iter().filter_map(|timed| timed.next_flip(env)).min()
+        prepared.timed.next_flip(env)
     }
 }
 

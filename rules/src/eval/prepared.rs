@@ -25,7 +25,7 @@ pub(crate) struct PreparedState {
     /// Its own arms.
     pub(crate) steps: Box<[PreparedArm]>,
     /// What of its guards follows the clock.
-    pub(crate) timed: Box<[Timed]>,
+    pub(crate) timed: Timed,
 }
 
 /// Where guards are prepared to be asked: in a state, if it is known.
@@ -69,11 +69,13 @@ impl Preparing<'_> {
         Some(PreparedArm { number, conditions, outcome })
     }
 
-    fn timed(&self, numbers: &[usize]) -> impl Iterator<Item = Timed> {
-        let arms = numbers.iter().filter_map(|number| self.pack.arms.get(*number));
+    fn timed(&self, numbers: &[usize], timed: &mut Timed) {
         let state = Specialise { path: self.path, reports: self.reports };
-        let guards = arms.flat_map(|arm| arm_guards(arm, &self.pack.gates));
-        guards.filter_map(move |guard| Timed::of(&state.expr(&guard.expr), guard.of_dpu, self.reports))
+        for arm in numbers.iter().filter_map(|number| self.pack.arms.get(*number)) {
+            for guard in arm_guards(arm, &self.pack.gates).filter(|guard| guard.reads.follow_the_clock()) {
+                timed.add(&state.expr(&guard.expr), guard.of_dpu, self.reports);
+            }
+        }
     }
 
     /// None if it cannot be told without failing.
@@ -89,11 +91,14 @@ impl PreparedState {
         let in_state = Preparing { path: Some(&state.path), pack, reports: &pack.reports };
         // A DPU can be in another state than its host.
         let own = Preparing { path: Some(&state.path).filter(|_| !state.of_dpu), ..in_state };
+        let mut timed = Timed::default();
+        in_state.timed(&state.any_arms, &mut timed);
+        own.timed(&state.arms, &mut timed);
         Self {
             any_steps: in_state.arms(&state.any_arms),
             some_any_applies: in_state.some_applies(&state.any_arms),
             steps: own.arms(&state.arms),
-            timed: in_state.timed(&state.any_arms).chain(own.timed(&state.arms)).collect(),
+            timed,
         }
     }
 }

@@ -19,55 +19,76 @@ use crate::{
 /// change is missed.
 const FALLBACK: i64 = 1;
 
-/// What of a guard follows the clock, and whether it is asked of each DPU.
-#[derive(Debug)]
-pub(crate) struct Timed {
-    expr: Expr,
-    of_dpus: bool,
-}
+/// What guards ask that follows the clock: comparisons, each of them once.
+#[derive(Debug, Default)]
+pub(crate) struct Timed(Vec<Expr>);
 
 impl Timed {
-    /// None if nothing of it does.
-    pub(crate) fn of(expr: &Expr, of_dpus: bool, reports: &Reports) -> Option<Self> {
-        aging(expr, reports).map(|expr| Self { expr, of_dpus })
+    /// Adds what follows the clock in a guard, which is asked of every DPU if it is one of a DPU.
+    pub(crate) fn add(&mut self, expr: &Expr, of_dpus: bool, reports: &Reports) {
+        let mut found = Vec::new();
+        collect(expr, reports, &mut found);
+        for part in found {
+            let part = if of_dpus { of_each_dpu(part) } else { part };
+            if !self.0.contains(&part) {
+                self.0.push(part);
+            }
+        }
     }
 
-    /// Seconds until the answer can change by time alone, for the DPU that comes first if it is asked of each.
+    /// Seconds until one of them can change its answer by time alone.
     pub(crate) fn next_flip(&self, env: &Env<'_>) -> Option<i64> {
-        of_any(&self.expr, self.of_dpus, env)
+        soonest(self.0.iter().map(|part| flip(part, env)))
     }
 }
 
-/// An expression without the parts that do not follow the clock; none if none does.
-fn aging(expr: &Expr, reports: &Reports) -> Option<Expr> {
-    let parts = || expr.children().iter().filter_map(|part| aging(part, reports));
+fn of_each_dpu(expr: Expr) -> Expr {
+    Expr::Each(Quantifier::Any, 0, [expr].into())
+}
+
+/// The parts of an expression that follow the clock, as small as they can be told apart.
+fn collect(expr: &Expr, reports: &Reports, found: &mut Vec<Expr>) {
     match expr {
-        Expr::Apply(op @ (Op::And | Op::Or | Op::Not), _) => {
-            let parts: Box<[Expr]> = parts().collect();
-            (!parts.is_empty()).then_some(Expr::Apply(*op, parts))
+        Expr::Apply(Op::And | Op::Or | Op::Not, parts) => parts.iter().for_each(|part| collect(part, reports, found)),
+        Expr::Each(Quantifier::Any | Quantifier::All, depth, parts) if parts.len() == 1 => {
+            let mut inner = Vec::new();
+            collect(&parts[0], reports, &mut inner);
+            found.extend(inner.into_iter().map(|part| Expr::Each(Quantifier::Any, *depth, [part].into())));
         }
-        Expr::Each(quantifier @ (Quantifier::Any | Quantifier::All), depth, bodies) if bodies.len() == 1 => {
-            Some(Expr::Each(*quantifier, *depth, [parts().next()?].into()))
-        }
-        Expr::Report(at, _) => report_ages(at.report, reports).then(|| expr.clone()),
-        Expr::Fact(at) => (at.fact.kind == FactType::Age).then(|| expr.clone()),
-        Expr::Record(_, record, _) => (*record == Record::Age).then(|| expr.clone()),
-        other => parts().next().map(|_| other.clone()),
+        Expr::Report(at, _) => of_report(at.report, reports, found),
+        other if ages(other, reports) => found.push(other.clone()),
+        _ => {}
     }
 }
 
-/// Parts of the report come and go with time.
-fn report_ages(number: usize, reports: &Reports) -> bool {
-    reports.reports.get(number).is_some_and(|report| {
-        report.parts.iter().any(|part| {
-            let inner = matches!(part.source, Source::Dpus(inner) if report_ages(inner, reports));
-            inner || part.when.iter().chain(&part.unclassified).any(|guard| aging(&guard.expr, reports).is_some())
-        })
-    })
+/// Parts of a report come and go with time, as their conditions say.
+fn of_report(number: usize, reports: &Reports, found: &mut Vec<Expr>) {
+    let Some(report) = reports.reports.get(number) else { return };
+    for part in &report.parts {
+        if let Source::Dpus(inner) = part.source {
+            of_report(inner, reports, found);
+        }
+        for guard in part.when.iter().chain(&part.unclassified) {
+            let mut inner = Vec::new();
+            collect(&guard.expr, reports, &mut inner);
+            let of_dpus = report.of_dpu || guard.of_dpu;
+            found.extend(inner.into_iter().map(|part| if of_dpus { of_each_dpu(part) } else { part }));
+        }
+    }
 }
 
-fn of_any(expr: &Expr, of_dpus: bool, env: &Env<'_>) -> Option<i64> {
-    if of_dpus { soonest(env.host.dpus.iter().map(|dpu| flip(expr, &env.with(0, dpu)))) } else { flip(expr, env) }
+fn ages(expr: &Expr, reports: &Reports) -> bool {
+    let own = match expr {
+        Expr::Fact(at) => at.fact.kind == FactType::Age,
+        Expr::Record(_, record, _) => *record == Record::Age,
+        Expr::Report(at, _) => {
+            let mut found = Vec::new();
+            of_report(at.report, reports, &mut found);
+            !found.is_empty()
+        }
+        _ => false,
+    };
+    own || expr.children().iter().any(|part| ages(part, reports))
 }
 
 fn soonest(flips: impl Iterator<Item = Option<i64>>) -> Option<i64> {
@@ -85,7 +106,11 @@ fn flip(expr: &Expr, env: &Env<'_>) -> Option<i64> {
             },
             _ => None,
         },
-        Expr::Report(at, _) => report(at.report, env),
+        Expr::Report(at, _) => {
+            let mut timed = Vec::new();
+            of_report(at.report, env.reports, &mut timed);
+            soonest(timed.iter().map(|part| flip(part, env)))
+        }
         Expr::Apply(op, parts) => match (op.entry().time, &**parts) {
             (Time::Order(compare), [left, right]) => compared(compare, line(left, env), line(right, env)),
             (Time::Equal, [left, right]) => equal(left, right, env),
@@ -123,19 +148,6 @@ fn compared(compare: Compare, left: Option<Line>, right: Option<Line>) -> Option
     }
 }
 
-/// Parts of a report can come and go with time.
-fn report(number: usize, env: &Env<'_>) -> Option<i64> {
-    let report = env.reports.reports.get(number)?;
-    soonest(report.parts.iter().flat_map(|part| {
-        let inner = match part.source {
-            Source::Dpus(inner) => self::report(inner, env),
-            _ => None,
-        };
-        let guards = part.when.iter().chain(&part.unclassified);
-        guards.map(|guard| of_any(&guard.expr, report.of_dpu || guard.of_dpu, env)).chain([inner])
-    }))
-}
-
 fn aged(fact: &FactRef, value: i64) -> Line {
     Line { now: value, slope: i64::from(fact.fact.kind == FactType::Age) }
 }
@@ -148,6 +160,7 @@ fn line(expr: &Expr, env: &Env<'_>) -> Option<Line> {
         value.map(|value| Line::flat(value.int()))
     };
     match expr {
+        Expr::Int(number) => Some(Line::flat(*number)),
         Expr::Fact(fact) => Some(aged(fact, fact.value(env).int())),
         Expr::Record(owner, Record::Age, name) => {
             Some(Line { now: env.record(*owner, Record::Age, name).int(), slope: 1 })
@@ -165,6 +178,10 @@ fn line(expr: &Expr, env: &Env<'_>) -> Option<Line> {
             (Time::Linear(linear), parts) => {
                 linear(&parts.iter().map(|part| line(part, env)).collect::<Option<Vec<_>>>()?)
             }
+            (Time::FirstKnown, [Expr::Fact(fact), otherwise]) => match fact.value(env) {
+                Operand::Int(value) => Some(aged(fact, value)),
+                _ => line(otherwise, env),
+            },
             (Time::FirstKnown, [first, otherwise]) => match first.eval(env, &mut Unwatched).ok()? {
                 Operand::Absent => line(otherwise, env),
                 _ => line(first, env),

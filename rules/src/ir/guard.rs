@@ -28,6 +28,8 @@ pub(crate) struct Guard {
     pub(crate) of_dpu: bool,
     pub(crate) expr: Arc<Expr>,
     pub(crate) reads: Reads,
+    /// It has no fault, and no setting of a site has a part in it: that its answer never changes is a mistake.
+    pub(crate) own: bool,
 }
 
 impl Guard {

@@ -81,9 +81,10 @@ impl<'a> Lowerer<'a> {
         Self { known, faults, budget, file, calls, dpus, items, left, whole, refused, settings }
     }
 
-    /// The closure's answer, of a kind, and whether a site's settings have a part in it.
+    /// The closure's answer, of a kind, and whether it has no fault and no setting of a site has a part in it.
     pub(crate) fn answer(mut self, closure: &Function, curried: &[Dynamic], kind: Kind) -> (Expr, bool) {
         let position = body_position(closure);
+        let before = self.faults.0.len();
         let mut scope = Scope::new();
         for (name, value) in closure.params.iter().zip(curried) {
             scope.push((name.clone(), self.constant(value.clone(), position)));
@@ -94,7 +95,8 @@ impl<'a> Lowerer<'a> {
             scope.push((name.clone(), value));
         }
         let lowered = self.statements(&closure.body, &scope, Position::NONE, true);
-        (self.value(lowered, kind, position), self.settings)
+        let expr = self.value(lowered, kind, position);
+        (expr, !self.settings && self.faults.0.len() == before)
     }
 
     /// Checks the names in a function that no guard calls. What its parameters are is not known.

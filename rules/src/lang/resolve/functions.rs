@@ -27,11 +27,8 @@ fn calls(function: &Function) -> Vec<String> {
     let mut calls = Vec::new();
     for statement in function.body.iter() {
         statement.walk(&mut Vec::new(), &mut |path: &[ASTNode<'_>]| {
-            match path.last() {
-                Some(ASTNode::Stmt(Stmt::FnCall(call, _)) | ASTNode::Expr(Expr::FnCall(call, _))) => {
-                    calls.push(call.name.to_string());
-                }
-                _ => {}
+            if let Some(ASTNode::Stmt(Stmt::FnCall(call, _)) | ASTNode::Expr(Expr::FnCall(call, _))) = path.last() {
+                calls.push(call.name.to_string());
             }
             true
         });

@@ -30,17 +30,18 @@ impl Resolver<'_> {
 
     /// A guard with one parameter, the host, or two, the host and a DPU.
     pub(super) fn guard(&mut self, decl: &GuardDecl) -> Option<Guard> {
-        let (function, own) = self.closure(decl)?;
-        if !(1..=2).contains(&own) {
+        let (function, parameters) = self.closure(decl)?;
+        if !(1..=2).contains(&parameters) {
             let message = "a guard takes the host, or the host and a DPU";
             self.faults.hint("type", &decl.place, message, "write `|h| …` or `|h, d| …`");
             return None;
         }
-        let (expr, _) = self.lowerer(&function).answer(&function, decl.closure.curry(), Kind::Bool);
+        let (expr, own) = self.lowerer(&function).answer(&function, decl.closure.curry(), Kind::Bool);
         Some(Guard {
             place: decl.place.clone(),
             text: self.text(&decl.place),
-            of_dpu: own == 2,
+            of_dpu: parameters == 2,
+            own,
             reads: Reads::of(&expr),
             expr: Arc::new(expr),
         })
@@ -54,6 +55,7 @@ impl Resolver<'_> {
             of_dpu: false,
             expr: Arc::new(Expr::Bool(false)),
             reads: Reads::default(),
+            own: false,
         }
     }
 
