@@ -21,7 +21,7 @@ use crate::{
         decision::{Action, Decision, Fault, FaultKind},
         expr::GuardError,
         guard::Selection,
-        pack::{Arm, State},
+        pack::{Arm, DeclaredState},
         snapshot::{Dpu, Snapshot},
         trace::{ArmResult, Decided, Step, Trace},
     },
@@ -149,7 +149,7 @@ impl RuleSet {
     }
 
     /// The first moment, in seconds from now, at which time alone can change what this state's arms say.
-    pub(crate) fn recheck_after(&self, state: &State, env: &Env<'_>) -> Option<i64> {
+    pub(crate) fn recheck_after(&self, state: &DeclaredState, env: &Env<'_>) -> Option<i64> {
         let (_, prepared) = self.prepared(&state.path)?;
         prepared.timed.next_flip(env)
     }

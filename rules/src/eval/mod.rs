@@ -16,9 +16,9 @@ pub(crate) mod view;
 use std::ops::Deref;
 
 use crate::{
-    eval::{env::Env, prepared::PreparedState},
+    eval::{env::Env, prepared::PreparedState, time::Timed},
     ir::{
-        pack::{Pack, State},
+        pack::{DeclaredState, Pack},
         snapshot::Snapshot,
         state_path::StatePath,
     },
@@ -34,7 +34,8 @@ pub struct RuleSet {
 
 impl RuleSet {
     pub(crate) fn new(pack: Pack) -> Self {
-        let prepared = pack.states.iter().map(|state| PreparedState::of(state, &pack)).collect();
+        let timed = Timed::of_reports(&pack.reports);
+        let prepared = pack.states.iter().map(|state| PreparedState::of(state, &pack, &timed)).collect();
         Self { pack, prepared }
     }
 
@@ -43,7 +44,7 @@ impl RuleSet {
     }
 
     /// A state with what is asked in it.
-    pub(crate) fn prepared(&self, path: &StatePath) -> Option<(&State, &PreparedState)> {
+    pub(crate) fn prepared(&self, path: &StatePath) -> Option<(&DeclaredState, &PreparedState)> {
         let number = *self.by_path.get(path.as_str())?;
         Some((self.pack.states.get(number)?, self.prepared.get(number)?))
     }

@@ -8,7 +8,7 @@ use crate::{
         expr::Evaluated,
         guard::{Guard, Wanted},
         health::Reports,
-        pack::{Arm, Pack, State, Verb, arm_guards},
+        pack::{Arm, DeclaredState, Pack, Verb, arm_guards},
         snapshot::question::Test,
         specialise::Specialise,
         state_path::StatePath,
@@ -33,6 +33,8 @@ struct Preparing<'a> {
     path: Option<&'a StatePath>,
     pack: &'a Pack,
     reports: &'a Arc<Reports>,
+    /// What of the reports follows the clock.
+    timed_reports: &'a [Timed],
 }
 
 impl Preparing<'_> {
@@ -72,8 +74,10 @@ impl Preparing<'_> {
     fn timed(&self, numbers: &[usize], timed: &mut Timed) {
         let state = Specialise { path: self.path, reports: self.reports };
         for arm in numbers.iter().filter_map(|number| self.pack.arms.get(*number)) {
-            for guard in arm_guards(arm, &self.pack.gates).filter(|guard| guard.reads.follow_the_clock()) {
-                timed.add(&state.expr(&guard.expr), guard.of_dpu, self.reports);
+            let timed_report = |report: &usize| self.timed_reports.get(*report).is_some_and(|timed| !timed.is_empty());
+            let is_timed = |guard: &&Guard| guard.reads.ages || guard.reads.reports.iter().any(timed_report);
+            for guard in arm_guards(arm, &self.pack.gates).filter(is_timed) {
+                timed.add(&state.expr(&guard.expr), guard.of_dpu, self.timed_reports);
             }
         }
     }
@@ -87,8 +91,8 @@ impl Preparing<'_> {
 }
 
 impl PreparedState {
-    pub(crate) fn of(state: &State, pack: &Pack) -> Self {
-        let in_state = Preparing { path: Some(&state.path), pack, reports: &pack.reports };
+    pub(crate) fn of(state: &DeclaredState, pack: &Pack, timed_reports: &[Timed]) -> Self {
+        let in_state = Preparing { path: Some(&state.path), pack, reports: &pack.reports, timed_reports };
         // A DPU can be in another state than its host.
         let own = Preparing { path: Some(&state.path).filter(|_| !state.of_dpu), ..in_state };
         let mut timed = Timed::default();

@@ -24,16 +24,31 @@ const FALLBACK: i64 = 1;
 pub(crate) struct Timed(Vec<Expr>);
 
 impl Timed {
-    /// Adds what follows the clock in a guard, which is asked of every DPU if it is one of a DPU.
-    pub(crate) fn add(&mut self, expr: &Expr, of_dpus: bool, reports: &Reports) {
+    /// What of a pack's reports follows the clock, report by report.
+    pub(crate) fn of_reports(reports: &Reports) -> Vec<Self> {
+        (0..reports.reports.len())
+            .map(|report| {
+                let mut found = Vec::new();
+                of_report(report, reports, &mut found);
+                Self(found)
+            })
+            .collect()
+    }
+
+    /// Adds what follows the clock in an expression, which is asked of every DPU if it is one of a DPU.
+    pub(crate) fn add(&mut self, expr: &Expr, of_dpus: bool, reports: &[Self]) {
         let mut found = Vec::new();
-        collect(expr, reports, &mut found);
+        collect(expr, &|report| reports.get(report).map_or(&[], |timed| &timed.0), &mut found);
         for part in found {
             let part = if of_dpus { of_each_dpu(part) } else { part };
             if !self.0.contains(&part) {
                 self.0.push(part);
             }
         }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Seconds until one of them can change its answer by time alone.
@@ -47,16 +62,16 @@ fn of_each_dpu(expr: Expr) -> Expr {
 }
 
 /// The parts of an expression that follow the clock, as small as they can be told apart.
-fn collect(expr: &Expr, reports: &Reports, found: &mut Vec<Expr>) {
+fn collect<'r>(expr: &Expr, of_report: &dyn Fn(usize) -> &'r [Expr], found: &mut Vec<Expr>) {
     match expr {
-        Expr::Apply(Op::And | Op::Or | Op::Not, parts) => parts.iter().for_each(|part| collect(part, reports, found)),
+        Expr::Apply(Op::And | Op::Or | Op::Not, parts) => parts.iter().for_each(|part| collect(part, of_report, found)),
         Expr::Each(Quantifier::Any | Quantifier::All, depth, parts) if parts.len() == 1 => {
             let mut inner = Vec::new();
-            collect(&parts[0], reports, &mut inner);
+            collect(&parts[0], of_report, &mut inner);
             found.extend(inner.into_iter().map(|part| Expr::Each(Quantifier::Any, *depth, [part].into())));
         }
-        Expr::Report(at, _) => of_report(at.report, reports, found),
-        other if ages(other, reports) => found.push(other.clone()),
+        Expr::Report(at, _) => found.extend(of_report(at.report).iter().cloned()),
+        other if ages(other, of_report) => found.push(other.clone()),
         _ => {}
     }
 }
@@ -69,26 +84,25 @@ fn of_report(number: usize, reports: &Reports, found: &mut Vec<Expr>) {
             of_report(inner, reports, found);
         }
         for guard in part.when.iter().chain(&part.unclassified) {
+            for asked in &guard.reads.reports {
+                of_report(*asked, reports, found);
+            }
             let mut inner = Vec::new();
-            collect(&guard.expr, reports, &mut inner);
+            collect(&guard.expr, &|_| &[], &mut inner);
             let of_dpus = report.of_dpu || guard.of_dpu;
             found.extend(inner.into_iter().map(|part| if of_dpus { of_each_dpu(part) } else { part }));
         }
     }
 }
 
-fn ages(expr: &Expr, reports: &Reports) -> bool {
+fn ages<'r>(expr: &Expr, of_report: &dyn Fn(usize) -> &'r [Expr]) -> bool {
     let own = match expr {
         Expr::Fact(at) => at.fact.kind == FactType::Age,
         Expr::Record(_, record, _) => *record == Record::Age,
-        Expr::Report(at, _) => {
-            let mut found = Vec::new();
-            of_report(at.report, reports, &mut found);
-            !found.is_empty()
-        }
+        Expr::Report(at, _) => !of_report(at.report).is_empty(),
         _ => false,
     };
-    own || expr.children().iter().any(|part| ages(part, reports))
+    own || expr.children().iter().any(|part| ages(part, of_report))
 }
 
 fn soonest(flips: impl Iterator<Item = Option<i64>>) -> Option<i64> {

@@ -26,7 +26,7 @@ pub(crate) const QUANTIFIERS: [&str; 3] = ["any", "all", "count"];
 
 /// An argument of a question to a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Named {
+pub(crate) enum NameKind {
     Probe,
     Classification,
 }
@@ -34,16 +34,21 @@ pub(crate) enum Named {
 /// A question to a health report.
 pub(crate) struct ReportMember {
     pub(crate) name: &'static str,
-    pub(crate) takes: &'static [Named],
+    pub(crate) takes: &'static [NameKind],
     pub(crate) gives: Kind,
     /// Of a probe and a classification.
     pub(crate) query: fn(Option<Arc<str>>, Option<Arc<str>>) -> Query,
 }
 
 pub(crate) const OF_REPORTS: [ReportMember; 5] = [
-    ReportMember { name: "has_alert", takes: &[Named::Probe, Named::Classification], gives: Kind::Bool, query: has },
-    ReportMember { name: "has_class", takes: &[Named::Classification], gives: Kind::Bool, query: has },
-    ReportMember { name: "has_probe", takes: &[Named::Probe], gives: Kind::Bool, query: has },
+    ReportMember {
+        name: "has_alert",
+        takes: &[NameKind::Probe, NameKind::Classification],
+        gives: Kind::Bool,
+        query: has,
+    },
+    ReportMember { name: "has_class", takes: &[NameKind::Classification], gives: Kind::Bool, query: has },
+    ReportMember { name: "has_probe", takes: &[NameKind::Probe], gives: Kind::Bool, query: has },
     ReportMember { name: "missing", takes: &[], gives: Kind::Bool, query: |_, _| Query::Missing },
     ReportMember { name: "alerts", takes: &[], gives: Kind::Int, query: |_, _| Query::Alerts },
 ];

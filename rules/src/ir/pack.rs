@@ -22,7 +22,7 @@ pub struct Pack {
     pub(crate) hash: String,
     pub(crate) initial: StatePath,
     pub(crate) sources: BTreeMap<Arc<str>, Arc<str>>,
-    pub(crate) states: Vec<State>,
+    pub(crate) states: Vec<DeclaredState>,
     pub(crate) by_path: HashMap<Arc<str>, usize, ahash::RandomState>,
     pub(crate) arms: Vec<Arm>,
     pub(crate) gates: Vec<Gate>,
@@ -55,7 +55,7 @@ pub enum StateKind {
 
 /// A state and its arms.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct DeclaredState {
     pub(crate) path: StatePath,
     pub(crate) place: Place,
     pub(crate) kind: StateKind,
@@ -182,7 +182,7 @@ impl Pack {
         self.limits.iter().map(|(name, limit)| (&**name, *limit))
     }
 
-    pub(crate) fn state(&self, path: &StatePath) -> Option<&State> {
+    pub(crate) fn state(&self, path: &StatePath) -> Option<&DeclaredState> {
         self.by_path.get(path.as_str()).and_then(|state| self.states.get(*state))
     }
 }

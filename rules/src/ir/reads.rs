@@ -62,11 +62,6 @@ impl Reads {
         !self.records.is_empty() || self.facts.iter().any(of_state)
     }
 
-    /// Something of it can change by time alone.
-    pub(crate) fn follow_the_clock(&self) -> bool {
-        self.ages || !self.reports.is_empty()
-    }
-
     pub(crate) fn add(&mut self, other: &Self) {
         for fact in &other.facts {
             self.fact(fact);

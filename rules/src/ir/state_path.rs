@@ -1,3 +1,5 @@
+//! Paths of states, and what lies within what.
+
 use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -33,7 +33,7 @@ const STEP: usize = 4;
 #[must_use]
 pub fn format(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut state = State::default();
+    let mut state = Layout::default();
     let mut blank = true;
     for line in text.lines() {
         if state.verbatim() {
@@ -73,7 +73,7 @@ pub fn format(text: &str) -> String {
 
 /// Where the reading is: in which brackets, in which text.
 #[derive(Default)]
-struct State {
+struct Layout {
     /// Indentation of the lines that opened the brackets which are open.
     open: Vec<usize>,
     line_indent: usize,
@@ -94,7 +94,7 @@ enum Within {
     Comment(usize),
 }
 
-impl State {
+impl Layout {
     fn verbatim(&self) -> bool {
         self.within != Within::Code
     }

@@ -6,7 +6,6 @@ use crate::{
     eval::{RuleSet, decide::outcome::kept},
     ir::{
         decision::{Decision, DpuStep, FailureChange, Go},
-        pack::State,
         snapshot::{Dpu, Snapshot},
         state_path::StatePath,
     },
@@ -64,7 +63,7 @@ impl RuleSet {
     }
 
     fn aside(&self, dpu: &Dpu) -> bool {
-        dpu.state.as_ref().and_then(|path| self.state(path)).is_some_and(|state: &State| state.aside)
+        dpu.state.as_ref().and_then(|path| self.state(path)).is_some_and(|state| state.aside)
     }
 
     /// A DPU's move to `to`, with what it had counted when it was to make `step`.

@@ -12,7 +12,7 @@ use crate::{
     },
     ir::{
         decision::{Decision, DpuStep, Go, Wait},
-        pack::{Arm, State, Verb},
+        pack::{Arm, DeclaredState, Verb},
         snapshot::{Dpu, Snapshot},
         state_path::StatePath,
     },
@@ -31,7 +31,7 @@ enum Own<'r> {
 impl RuleSet {
     pub(super) fn decide_dpus(
         &self,
-        state: &State,
+        state: &DeclaredState,
         prepared: &PreparedState,
         env: &Env<'_>,
         tracer: &mut impl Tracer,
@@ -67,7 +67,7 @@ impl RuleSet {
     /// A host without DPUs can only be moved by arms for the whole host.
     fn without_dpus(
         &self,
-        state: &State,
+        state: &DeclaredState,
         prepared: &PreparedState,
         env: &Env<'_>,
         tracer: &mut impl Tracer,
@@ -92,7 +92,7 @@ impl RuleSet {
 
     fn decide_dpu<'r>(
         &'r self,
-        (own, prepared): (&'r State, &'r PreparedState),
+        (own, prepared): (&'r DeclaredState, &'r PreparedState),
         position: usize,
         dpu: &Dpu,
         env: &Env<'_>,
@@ -151,7 +151,7 @@ impl RuleSet {
     }
 
     /// Who is not yet at the barrier, and where they are.
-    fn waits_for(&self, barrier: &State, host: &Snapshot) -> String {
+    fn waits_for(&self, barrier: &DeclaredState, host: &Snapshot) -> String {
         let others = host.dpus.iter().filter_map(|dpu| {
             let path = dpu.state.as_ref().unwrap_or(&host.state.path);
             let waited_for = *path != barrier.path && self.state(path).is_none_or(|state| !state.aside);
@@ -161,7 +161,7 @@ impl RuleSet {
     }
 
     /// The DPUs' steps as one decision for the host.
-    fn together(&self, state: &State, steps: Vec<DpuStep>, env: &Env<'_>) -> Decision {
+    fn together(&self, state: &DeclaredState, steps: Vec<DpuStep>, env: &Env<'_>) -> Decision {
         let host = env.host;
         if steps.iter().any(|step| step.to.is_some()) {
             let to = self.least_advanced(host, &steps).unwrap_or_else(|| state.path.clone());

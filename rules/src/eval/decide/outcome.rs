@@ -11,7 +11,7 @@ use crate::{
     ir::{
         decision::{Decision, Delete, DpuStep, FailureChange, Fault, FaultKind, Go, Wait},
         expr::GuardError,
-        pack::{Arm, Kept, State, Verb},
+        pack::{Arm, DeclaredState, Kept, Verb},
         snapshot::Snapshot,
         state_path::StatePath,
     },
@@ -19,7 +19,7 @@ use crate::{
 
 impl RuleSet {
     /// The decision for a host whose state is its own, or for a whole host in states of DPUs.
-    pub(super) fn conclude(&self, outcome: Outcome<'_>, state: &State, env: &Env<'_>) -> Decision {
+    pub(super) fn conclude(&self, outcome: Outcome<'_>, state: &DeclaredState, env: &Env<'_>) -> Decision {
         match outcome {
             Outcome::Arm(arm) => self.carry_out(arm, state, env),
             Outcome::Closed(arm, gate) => self.closed(arm, gate, state, env),
@@ -29,7 +29,7 @@ impl RuleSet {
     }
 
     #[inline]
-    fn carry_out(&self, arm: &Arm, state: &State, env: &Env<'_>) -> Decision {
+    fn carry_out(&self, arm: &Arm, state: &DeclaredState, env: &Env<'_>) -> Decision {
         let actions = match actions(arm, env, None) {
             Ok(actions) => actions,
             Err(error) => return self.failed(&error, arm, None, state, env),
@@ -116,7 +116,7 @@ impl RuleSet {
         taking_part.min_by_key(|path| self.by_path.get(path.as_str())).cloned()
     }
 
-    pub(super) fn wait(&self, reason: Arc<str>, state: &State, env: &Env<'_>) -> Wait {
+    pub(super) fn wait(&self, reason: Arc<str>, state: &DeclaredState, env: &Env<'_>) -> Wait {
         Wait {
             reason,
             gate: None,
@@ -127,7 +127,7 @@ impl RuleSet {
         }
     }
 
-    fn closed(&self, arm: &Arm, gate: usize, state: &State, env: &Env<'_>) -> Decision {
+    fn closed(&self, arm: &Arm, gate: usize, state: &DeclaredState, env: &Env<'_>) -> Decision {
         let Some(gate) = self.gates.get(gate) else { return Decision::Wait(self.wait("".into(), state, env)) };
         if matches!(arm.verb, Verb::Pass { or_fail: true, .. }) {
             return Decision::Error(Fault {
@@ -145,7 +145,7 @@ impl RuleSet {
         error: &GuardError,
         arm: &Arm,
         gate: Option<usize>,
-        state: &State,
+        state: &DeclaredState,
         env: &Env<'_>,
     ) -> Decision {
         let gate = gate.and_then(|gate| self.gates.get(gate));

@@ -3,7 +3,7 @@
 use crate::ir::snapshot::{
     dictionary::{area, words},
     host::Answer,
-    time::{Micros, age},
+    values::{Micros, age},
 };
 
 area! {

@@ -2,7 +2,7 @@
 
 use crate::ir::snapshot::{
     dictionary::{area, words},
-    time::{Micros, after, age},
+    values::{Micros, after, age},
 };
 
 area! {

@@ -9,7 +9,7 @@ use crate::ir::{
         dictionary::{Value, area, words},
         health::DpuHealth,
         state::ActionRecord,
-        time::{Micros, after, age, seconds},
+        values::{Micros, after, age, seconds},
     },
     state_path::StatePath,
 };
@@ -27,18 +27,18 @@ area! {
             primary: bool,
         "desired configuration":
             /// Version of the managed-host network config that the DPU should have.
-            #[serde(with = "super::version::optional")]
+            #[serde(with = "super::values::version")]
             desired_network_version: Option<ConfigVersion>,
             /// The instance's configuration uses this DPU.
             required_by_instance: bool,
         "agent report":
             /// Version of the managed-host network config that the DPU reported last.
-            #[serde(with = "super::version::optional")]
+            #[serde(with = "super::values::version")]
             observed_network_version: Option<ConfigVersion>,
             /// An observation of the instance's network is stored for the DPU.
             instance_observed: bool,
             /// Version of the instance network config in that observation.
-            #[serde(with = "super::version::optional")]
+            #[serde(with = "super::values::version")]
             observed_instance_version: Option<ConfigVersion>,
             /// Error text of the last attempt to apply a configuration, empty if it worked.
             config_error: String,

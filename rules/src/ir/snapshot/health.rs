@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ir::snapshot::time::Micros;
+use crate::ir::snapshot::values::Micros;
 
 /// One health report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -21,7 +21,7 @@ area! {
             phone_home_seen: bool,
         "network":
             /// Desired version of the instance network config.
-            #[serde(with = "super::version::optional")]
+            #[serde(with = "super::values::version")]
             network_version: Option<ConfigVersion>,
             /// Network segments generated for interfaces on VPC prefixes.
             generated_segments: i64,

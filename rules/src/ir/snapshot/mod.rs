@@ -14,8 +14,7 @@ mod instance;
 pub(crate) mod question;
 mod requests;
 mod state;
-mod time;
-mod version;
+mod values;
 
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +32,7 @@ pub use host::{Answer, Host};
 pub use instance::Instance;
 pub use requests::{Failure, HardwareHealth, MaintenanceOperation, Requests, Site};
 pub use state::{ActionRecord, ActionStatus, State};
-pub use time::Micros;
+pub use values::Micros;
 
 /// Everything that rules can see of one host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

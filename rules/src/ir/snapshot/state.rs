@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::ir::{
     snapshot::{
         dictionary::{Value, area, words},
-        time::{Micros, seconds},
+        values::{Micros, seconds},
     },
     state_path::StatePath,
 };

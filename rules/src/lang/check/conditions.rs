@@ -7,7 +7,7 @@ use crate::ir::{
     fault::{Faults, Place},
     guard::{Guard, Wanted},
     operators::Op,
-    pack::{Arm, Pack, State, Verb, arm_guards},
+    pack::{Arm, DeclaredState, Pack, Verb, arm_guards},
     specialise::Specialise,
 };
 
@@ -38,7 +38,7 @@ fn constant(rules: &Pack, faults: &mut Faults) {
 
 /// An expression of which it is known whether it holds, and by which arm.
 #[derive(Clone)]
-struct Fact<'r> {
+struct Settled<'r> {
     expr: Expr,
     holds: bool,
     by: &'r Arm,
@@ -47,7 +47,7 @@ struct Fact<'r> {
 /// What is known of a host that gets to an arm, by the arms before it.
 #[derive(Default)]
 struct Known<'r> {
-    facts: Vec<Fact<'r>>,
+    facts: Vec<Settled<'r>>,
 }
 
 impl<'r> Known<'r> {
@@ -58,7 +58,7 @@ impl<'r> Known<'r> {
             (Expr::Apply(Op::And, parts), true) | (Expr::Apply(Op::Or, parts), false) => {
                 parts.iter().for_each(|part| self.learn(part, holds, by));
             }
-            (expr, holds) => self.facts.push(Fact { expr: expr.clone(), holds, by }),
+            (expr, holds) => self.facts.push(Settled { expr: expr.clone(), holds, by }),
         }
     }
 
@@ -150,7 +150,7 @@ struct Asked<'r> {
 }
 
 impl<'r> Asked<'r> {
-    fn of(arm: &'r Arm, state: &State, rules: &Pack) -> Self {
+    fn of(arm: &'r Arm, state: &DeclaredState, rules: &Pack) -> Self {
         // A DPU can be in another state than its host.
         let here = Specialise { path: Some(&state.path).filter(|_| !state.of_dpu), reports: &rules.reports };
         let expr = |guard: &Guard, wanted| canonical(&here.expr(&guard.wanted(wanted)));
@@ -163,7 +163,7 @@ impl<'r> Asked<'r> {
     }
 
     /// What is known of hosts that get past the arm.
-    fn teach(self, arm: &'r Arm, state: &State, known: &mut Known<'r>) {
+    fn teach(self, arm: &'r Arm, state: &DeclaredState, known: &mut Known<'r>) {
         // Of a host without DPUs only some arms of states of DPUs are asked.
         let for_all = !state.of_dpu || state.barrier;
         if !for_all || arm.select.is_some() {

@@ -6,7 +6,7 @@ use crate::{
     ir::{
         expr::Expr,
         fault::Faults,
-        pack::{Arm, Pack, State, StateKind, Verb, targets},
+        pack::{Arm, DeclaredState, Pack, StateKind, Verb, targets},
         specialise::Specialise,
     },
     lang::resolve::AnyRule,
@@ -73,7 +73,7 @@ fn dead_ends(rules: &Pack, faults: &mut Faults) {
     }
 }
 
-fn leaves_by_move(state: &State, rules: &Pack) -> bool {
+fn leaves_by_move(state: &DeclaredState, rules: &Pack) -> bool {
     state
         .arms
         .iter()
@@ -90,7 +90,7 @@ struct Passage<'r> {
 }
 
 impl<'r> Passage<'r> {
-    fn of(state: &State, rules: &'r Pack) -> Option<Self> {
+    fn of(state: &DeclaredState, rules: &'r Pack) -> Option<Self> {
         let arms = state.arms.iter().filter_map(|arm| rules.arms.get(*arm));
         let mut before = 0;
         for arm in arms {

@@ -7,7 +7,7 @@ use crate::ir::{
     expr::Owner,
     fault::{Faults, Place},
     guard::Guard,
-    pack::{Arm, Pack, State, Verb},
+    pack::{Arm, DeclaredState, Pack, Verb},
     reads::{Reads, RecordKind},
     specialise::Specialise,
 };
@@ -22,17 +22,17 @@ pub(super) fn check(rules: &Pack, faults: &mut Faults) {
 }
 
 impl Pack {
-    fn arms_in<'r>(&'r self, state: &'r State) -> impl Iterator<Item = &'r Arm> {
+    fn arms_in<'r>(&'r self, state: &'r DeclaredState) -> impl Iterator<Item = &'r Arm> {
         state.any_arms.iter().chain(&state.arms).filter_map(|arm| self.arms.get(*arm))
     }
 
-    fn is_kept(&self, counter: &str, state: &State) -> bool {
+    fn is_kept(&self, counter: &str, state: &DeclaredState) -> bool {
         let kept = self.counters.iter().filter(|kept| *kept.name == *counter);
         kept.flat_map(|kept| &kept.within).any(|prefix| state.path.is_within(prefix))
     }
 
     /// A host can be in the state with the counter above zero.
-    fn can_have(&self, counter: &str, state: &State) -> bool {
+    fn can_have(&self, counter: &str, state: &DeclaredState) -> bool {
         let waits = |arm: &Arm| matches!(arm.verb, Verb::Wait(_)) && counts(arm, counter);
         self.is_kept(counter, state) || self.arms_in(state).any(waits)
     }
@@ -42,7 +42,7 @@ fn counts(arm: &Arm, counter: &str) -> bool {
     arm.counts.iter().any(|counted| **counted == *counter)
 }
 
-fn target<'r>(arm: &Arm, rules: &'r Pack) -> Option<&'r State> {
+fn target<'r>(arm: &Arm, rules: &'r Pack) -> Option<&'r DeclaredState> {
     match arm.verb {
         Verb::Go(to) | Verb::HostGo(to) => rules.states.get(to),
         _ => None,
@@ -74,7 +74,7 @@ fn writes(arm: &Arm, note: &str) -> bool {
 }
 
 /// Counters that are counted on a move to a state that they are not kept in.
-fn forgotten_at_once(state: &State, rules: &Pack, faults: &mut Faults) {
+fn forgotten_at_once(state: &DeclaredState, rules: &Pack, faults: &mut Faults) {
     for arm in rules.arms_in(state) {
         let Some(target) = target(arm, rules) else { continue };
         for counter in arm.counts.iter().filter(|counter| !rules.is_kept(counter, target)) {
@@ -109,7 +109,7 @@ fn never_beyond_one(rules: &Pack, faults: &mut Faults) {
 
 /// Guards that ask in no state for what there can be in it. Steps, gates and rules for any state are asked in many.
 fn never_here(rules: &Pack, faults: &mut Faults) {
-    let mut asked: BTreeMap<(&Place, RecordKind, Arc<str>), (&State, bool)> = BTreeMap::new();
+    let mut asked: BTreeMap<(&Place, RecordKind, Arc<str>), (&DeclaredState, bool)> = BTreeMap::new();
     for state in &rules.states {
         let here = Specialise { path: Some(&state.path).filter(|_| !state.of_dpu), reports: &rules.reports };
         for guard in

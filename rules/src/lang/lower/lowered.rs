@@ -10,7 +10,7 @@ use crate::ir::{
 /// What a part of a guard lowered to.
 #[derive(Debug, Clone)]
 pub(crate) enum Lowered {
-    Value(Typed),
+    Value(TypedExpr),
     /// A list that is written in the rule.
     List(Vec<Lowered>),
     Host,
@@ -28,7 +28,7 @@ pub(crate) enum Lowered {
 
 /// An expression with its kind.
 #[derive(Debug, Clone)]
-pub(crate) struct Typed {
+pub(crate) struct TypedExpr {
     pub(crate) expr: Expr,
     pub(crate) kind: Kind,
     /// Of a text.
@@ -58,7 +58,7 @@ impl Kind {
 
 impl Lowered {
     pub(crate) fn of(expr: Expr, kind: Kind) -> Self {
-        Self::Value(Typed { expr, kind, words: Words::Any })
+        Self::Value(TypedExpr { expr, kind, words: Words::Any })
     }
 
     pub(crate) fn bool(expr: Expr) -> Self {

@@ -8,14 +8,14 @@ use crate::{
     ir::{
         expr::{Expr, FactRef, Owner, Quantifier, Record, ReportRef},
         fault::did_you_mean,
-        members::{Named, OF_REPORTS, QUANTIFIERS, RECORDS, ReportMember},
+        members::{NameKind, OF_REPORTS, QUANTIFIERS, RECORDS, ReportMember},
         operators::{Kind, Op},
         reads::RecordKind,
         snapshot::{AREAS, Fact, FactType, areas, facts},
     },
     lang::lower::{
         Lowerer,
-        lowered::{Lowered, Typed, Words},
+        lowered::{Lowered, TypedExpr, Words},
         operators::absorbed,
     },
 };
@@ -126,7 +126,7 @@ impl<'a> Lowerer<'a> {
             }
             _ => Words::Any,
         };
-        Lowered::Value(Typed { expr: Expr::Fact(FactRef { fact, depth }), kind, words })
+        Lowered::Value(TypedExpr { expr: Expr::Fact(FactRef { fact, depth }), kind, words })
     }
 
     /// `receiver.name(arguments)`
@@ -241,8 +241,8 @@ impl<'a> Lowerer<'a> {
         let (mut probe, mut class) = (None, None);
         for (named, argument) in member.takes.iter().zip(arguments) {
             match named {
-                Named::Probe => probe = self.named("a probe id", "unknown-probe", "probe", argument, position),
-                Named::Classification => {
+                NameKind::Probe => probe = self.named("a probe id", "unknown-probe", "probe", argument, position),
+                NameKind::Classification => {
                     class =
                         self.named("a classification", "unknown-classification", "classification", argument, position);
                 }
@@ -295,7 +295,7 @@ impl<'a> Lowerer<'a> {
             }
             _ => Words::Any,
         };
-        Lowered::Value(Typed { expr: Expr::Record(owner, *record, of), kind: *gives, words })
+        Lowered::Value(TypedExpr { expr: Expr::Record(owner, *record, of), kind: *gives, words })
     }
 
     /// A word that can never be the value is a misspelt one.

@@ -26,7 +26,7 @@ use crate::{
         operators::{Kind, Op},
     },
     lang::lower::{
-        lowered::{Lowered, Typed},
+        lowered::{Lowered, TypedExpr},
         names::{Function, Functions, Names},
         size::SizeBudget,
     },
@@ -34,7 +34,7 @@ use crate::{
 
 /// What lowering knows of the pack.
 #[derive(Clone, Copy)]
-pub(crate) struct Known<'a> {
+pub(crate) struct Vocabulary<'a> {
     pub(crate) names: &'a Names,
     pub(crate) functions: &'a Functions,
     /// Functions that rhai itself offers.
@@ -45,7 +45,7 @@ pub(crate) struct Known<'a> {
 
 /// Lowers one guard.
 pub(crate) struct Lowerer<'a> {
-    known: Known<'a>,
+    known: Vocabulary<'a>,
     faults: &'a mut Faults,
     budget: &'a mut SizeBudget,
     file: Arc<str>,
@@ -69,7 +69,7 @@ type Scope = Vec<(String, Lowered)>;
 impl<'a> Lowerer<'a> {
     /// For what stands in `function`.
     pub(crate) fn new(
-        known: Known<'a>,
+        known: Vocabulary<'a>,
         faults: &'a mut Faults,
         budget: &'a mut SizeBudget,
         function: &Function,
@@ -152,7 +152,7 @@ impl<'a> Lowerer<'a> {
     /// A value of a kind; a faulty one is taken for it.
     fn value(&mut self, lowered: Lowered, kind: Kind, position: Position) -> Expr {
         match lowered {
-            Lowered::Value(Typed { expr, kind: found, .. }) if found == kind => expr,
+            Lowered::Value(TypedExpr { expr, kind: found, .. }) if found == kind => expr,
             other => {
                 self.wrong_type(position, kind.describe(), &other);
                 if kind == Kind::Bool { Expr::Bool(false) } else { Expr::Int(0) }

@@ -11,15 +11,15 @@ use crate::{
     lang::lower::{
         Lowerer,
         expressions::literals,
-        lowered::{Lowered, Typed, Words},
+        lowered::{Lowered, TypedExpr, Words},
     },
 };
 
-type Argument = (Lowered, Position);
+type Placed = (Lowered, Position);
 
 impl Lowerer<'_> {
     /// What is taken for a kind, if it can be.
-    pub(super) fn accepted(&self, kind: Kind, lowered: &Lowered) -> Option<Typed> {
+    pub(super) fn accepted(&self, kind: Kind, lowered: &Lowered) -> Option<TypedExpr> {
         match (kind, lowered) {
             (Kind::Shown, Lowered::Value(value)) => {
                 matches!(value.kind, Kind::Bool | Kind::Int | Kind::Text).then(|| value.clone())
@@ -27,19 +27,19 @@ impl Lowerer<'_> {
             (_, Lowered::Value(value)) => (value.kind == kind).then(|| value.clone()),
             (Kind::Words | Kind::Numbers, Lowered::List(items)) => {
                 let (expr, found) = literals(items)?;
-                (found == kind).then_some(Typed { expr, kind, words: Words::Any })
+                (found == kind).then_some(TypedExpr { expr, kind, words: Words::Any })
             }
             _ => None,
         }
     }
 
     /// An operator by its name, applied. What does not fit is named, part by part.
-    pub(super) fn operator(&mut self, name: &str, arguments: Vec<Argument>, position: Position) -> Lowered {
+    pub(super) fn operator(&mut self, name: &str, arguments: Vec<Placed>, position: Position) -> Lowered {
         if let Some(known) = absorbed(arguments.iter().map(|(argument, _)| argument)) {
             return known;
         }
         let candidates: Vec<(&Operator, &[Kind], Kind)> = signatures(name, arguments.len()).collect();
-        let fits = |takes: &[Kind]| -> Option<Vec<Typed>> {
+        let fits = |takes: &[Kind]| -> Option<Vec<TypedExpr>> {
             takes.iter().zip(&arguments).map(|(kind, (argument, _))| self.accepted(*kind, argument)).collect()
         };
         let fitting = candidates.iter().find_map(|(operator, takes, gives)| Some((*operator, fits(takes)?, *gives)));
@@ -67,9 +67,9 @@ impl Lowerer<'_> {
         }
     }
 
-    fn applied(&mut self, operator: &Operator, values: Vec<Typed>, gives: Kind, position: Position) -> Lowered {
+    fn applied(&mut self, operator: &Operator, values: Vec<TypedExpr>, gives: Kind, position: Position) -> Lowered {
         let words = values.first().map_or(Words::Any, |value| value.words.clone());
-        if let Some(Typed { expr, .. }) = values.get(1) {
+        if let Some(TypedExpr { expr, .. }) = values.get(1) {
             match operator.literal {
                 Literal::Any => {}
                 Literal::Beginning => self.check_beginning(expr, &words, position),
@@ -81,7 +81,7 @@ impl Lowerer<'_> {
         }
         let kept = matches!(operator.op, Op::OrElse | Op::Min | Op::Max);
         let expr = self.operation(operator.op, values.into_iter().map(|value| value.expr).collect());
-        Lowered::Value(Typed { expr, kind: gives, words: if kept { words } else { Words::Any } })
+        Lowered::Value(TypedExpr { expr, kind: gives, words: if kept { words } else { Words::Any } })
     }
 
     /// `receiver.name(arguments)` or `receiver.name`, if an operator of this name is for such a receiver.
@@ -144,7 +144,7 @@ impl Lowerer<'_> {
         own.iter().copied().chain(OPERATORS.iter().filter(takes).map(|operator| operator.name)).collect()
     }
 
-    pub(super) fn equal(&mut self, left: Argument, right: Argument, position: Position) -> Lowered {
+    pub(super) fn equal(&mut self, left: Placed, right: Placed, position: Position) -> Lowered {
         if let Some(known) = absorbed([&left.0, &right.0].into_iter()) {
             return known;
         }

@@ -11,7 +11,7 @@ use crate::{
     },
     lang::lower::{
         Lowerer, Scope,
-        lowered::{Lowered, Typed},
+        lowered::{Lowered, TypedExpr},
     },
 };
 
@@ -113,7 +113,7 @@ impl Lowerer<'_> {
             Expr::Bool(false) => otherwise.expr,
             condition => Expr::If(Box::new([condition, then.expr, otherwise.expr])),
         };
-        Lowered::Value(Typed { expr, kind, words })
+        Lowered::Value(TypedExpr { expr, kind, words })
     }
 
     /// The case that fits first, else the default.

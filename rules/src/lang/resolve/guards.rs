@@ -12,7 +12,7 @@ use crate::{
     },
     lang::{
         declare::GuardDecl,
-        lower::{Known, Lowerer, names::Function},
+        lower::{Lowerer, Vocabulary, names::Function},
         resolve::Resolver,
     },
 };
@@ -81,7 +81,7 @@ impl Resolver<'_> {
 
     pub(super) fn lowerer(&mut self, function: &Function) -> Lowerer<'_> {
         let reports = self.reports.as_deref();
-        let known = Known { names: &self.names, functions: self.functions, builtins: self.builtins, reports };
+        let known = Vocabulary { names: &self.names, functions: self.functions, builtins: self.builtins, reports };
         Lowerer::new(known, self.faults, &mut self.budget, function)
     }
 

@@ -18,7 +18,7 @@ use crate::{
         fault::{Faults, Place},
         guard::Number,
         health::Reports,
-        pack::{Gate, Pack, State, arm_guards},
+        pack::{DeclaredState, Gate, Pack, arm_guards},
         reads::Reads,
         state_path::StatePath,
     },
@@ -238,7 +238,7 @@ impl Resolver<'_> {
             if !self.budget.take(parts, self.faults) {
                 return;
             }
-            rules.states.push(State {
+            rules.states.push(DeclaredState {
                 path,
                 place: block.place.clone(),
                 kind: decl.kind,
