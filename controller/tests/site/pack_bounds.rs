@@ -8,8 +8,7 @@ use std::{
 
 use controller::Config;
 use proto::site::{
-    ApplyRulesRequest, ApplyRulesResponse, HostSummary, ListHostsRequest, RuleFile,
-    site_client::SiteClient,
+    ApplyRulesRequest, ApplyRulesResponse, HostSummary, ListHostsRequest, RuleFile, site_client::SiteClient,
 };
 use tonic::transport::{Channel, Endpoint};
 
