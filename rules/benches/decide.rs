@@ -10,7 +10,7 @@ mod by_hand;
 use std::{collections::BTreeMap, path::Path};
 
 use divan::{Bencher, black_box, counter::ItemsCount};
-use rules::{Decision, LoadOptions, RuleSet, Snapshot, load_pack, load_pack_with, read_tests, test_snapshots};
+use rules::{Decision, RuleSet, Snapshot, load_pack, read_tests, test_snapshots};
 
 fn main() {
     agree();
@@ -24,13 +24,8 @@ fn pack() -> std::path::PathBuf {
     }
 }
 
-fn native() -> RuleSet {
+fn rules() -> RuleSet {
     load_pack(&pack()).unwrap_or_else(|faults| panic!("{faults}"))
-}
-
-fn interpreted() -> RuleSet {
-    let options = LoadOptions { interpret: true, ..LoadOptions::default() };
-    load_pack_with(&pack(), &options).unwrap_or_else(|faults| panic!("{faults}"))
 }
 
 /// One snapshot for each case of the pack's tests: all its states, mixed.
@@ -40,14 +35,12 @@ fn mix() -> Vec<Snapshot> {
     test_snapshots(tests).unwrap().into_iter().map(|(_, snapshot)| snapshot).collect()
 }
 
-/// The three ways agree on every outcome, and native and interpreted on the whole mix.
+/// The ways agree on every outcome, and with and without the trace on the whole mix.
 fn agree() {
-    let (native, interpreted) = (native(), interpreted());
+    let rules = rules();
     for (name, snapshot) in by_hand::outcomes() {
-        let decision = native.decide(&snapshot).decision;
-        assert_eq!(decision, native.decision(&snapshot), "{name}");
-        let by_interpreter = without_recheck(interpreted.decide(&snapshot).decision);
-        assert_eq!(without_recheck(decision.clone()), by_interpreter, "{name}");
+        let decision = rules.decide(&snapshot).decision;
+        assert_eq!(decision, rules.decision(&snapshot), "{name}");
         let gate = match &decision {
             Decision::Go(_) => "go",
             Decision::Wait(wait) => wait.gate.as_deref().unwrap_or("wait"),
@@ -57,19 +50,8 @@ fn agree() {
         assert_eq!(by_hand::gate(&snapshot), gate, "{name}, by hand");
     }
     for snapshot in mix() {
-        let (a, b) = (native.decide(&snapshot).decision, interpreted.decide(&snapshot).decision);
-        // An interpreted guard does not know the moment at which it flips.
-        assert_eq!(without_recheck(a), without_recheck(b), "{snapshot:?}");
+        assert_eq!(rules.decide(&snapshot).decision, rules.decision(&snapshot), "{snapshot:?}");
     }
-}
-
-fn without_recheck(mut decision: Decision) -> Decision {
-    match &mut decision {
-        Decision::Wait(wait) => wait.recheck_after = None,
-        Decision::Error(fault) => fault.recheck_after = None,
-        Decision::Go(_) | Decision::Delete(_) => {}
-    }
-    decision
 }
 
 /// `Assigned/WaitingForNetworkConfig` of a host that is ready: every gate is asked.
@@ -84,25 +66,19 @@ mod readiness_of_a_ready_host {
 
     #[divan::bench(sample_size = 2000)]
     fn rules_untraced(bencher: Bencher) {
-        let (rules, host) = (native(), by_hand::ready_host());
+        let (rules, host) = (rules(), by_hand::ready_host());
         bencher.bench_local(|| rules.decision(black_box(&host)));
     }
 
     #[divan::bench(sample_size = 2000)]
     fn rules_with_trace(bencher: Bencher) {
-        let (rules, host) = (native(), by_hand::ready_host());
-        bencher.bench_local(|| rules.decide(black_box(&host)));
-    }
-
-    #[divan::bench]
-    fn rules_interpreted(bencher: Bencher) {
-        let (rules, host) = (interpreted(), by_hand::ready_host());
+        let (rules, host) = (rules(), by_hand::ready_host());
         bencher.bench_local(|| rules.decide(black_box(&host)));
     }
 
     #[divan::bench(sample_size = 50)]
     fn explained(bencher: Bencher) {
-        let (rules, host) = (native(), by_hand::ready_host());
+        let (rules, host) = (rules(), by_hand::ready_host());
         bencher.bench_local(|| rules.explain(black_box(&host)));
     }
 }
@@ -110,7 +86,7 @@ mod readiness_of_a_ready_host {
 /// The same with one reason to wait each.
 #[divan::bench(args = ["managed_host_config_synced", "instance_config_synced", "no_blocking_health", "primary_p0_ready"], sample_size = 2000)]
 fn readiness_of_a_waiting_host(bencher: Bencher, gate: &str) {
-    let rules = native();
+    let rules = rules();
     let host = by_hand::outcomes().into_iter().find(|(name, _)| *name == gate).unwrap().1;
     bencher.bench_local(|| rules.decide(black_box(&host)));
 }
@@ -118,7 +94,7 @@ fn readiness_of_a_waiting_host(bencher: Bencher, gate: &str) {
 /// Hosts in all states of the pack, on one core.
 #[divan::bench]
 fn decisions_over_all_states(bencher: Bencher) {
-    let (rules, mix) = (native(), mix());
+    let (rules, mix) = (rules(), mix());
     bencher.counter(ItemsCount::new(mix.len())).bench_local(|| {
         for host in &mix {
             black_box(rules.decide(black_box(host)));
@@ -129,7 +105,7 @@ fn decisions_over_all_states(bencher: Bencher) {
 /// A host that nothing happened to, half a minute later.
 #[divan::bench]
 fn nothing_has_changed(bencher: Bencher) {
-    let (rules, host) = (native(), by_hand::ready_host());
+    let (rules, host) = (rules(), by_hand::ready_host());
     let mut later = host.clone();
     later.now += 30_000_000;
     bencher.bench_local(|| rules.sees_no_change(black_box(&host), black_box(&later)));
@@ -138,5 +114,5 @@ fn nothing_has_changed(bencher: Bencher) {
 /// Read, run, lower and check the whole pack.
 #[divan::bench(sample_count = 20)]
 fn load_the_pack() -> RuleSet {
-    native()
+    rules()
 }

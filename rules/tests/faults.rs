@@ -196,12 +196,61 @@ fn a_variable_that_nobody_declared_is_named() {
 }
 
 #[test]
-fn names_are_checked_in_guards_that_stay_interpreted() {
+fn names_are_checked_in_guards_that_have_other_faults() {
     let found = arms(".go(\"B\").when(|h| { let n = 0; for x in 0..2 { n += 1; } n > h.instance.generated_segmnts })");
-    assert_eq!(found.len(), 1, "{found:#?}");
-    assert!(found[0].contains("unknown fact `generated_segmnts` (did you mean `generated_segments`?)"), "{found:#?}");
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(found[0].contains("a guard has no loops (ask lists with `.any(|x| …)`"), "{found:#?}");
+    assert!(found[1].contains("unknown fact `generated_segmnts` (did you mean `generated_segments`?)"), "{found:#?}");
     let found = arms(".go(\"B\").when(|h| { let area = h.instance; area.presnt })");
     assert!(found.iter().any(|fault| fault.contains("unknown fact `presnt` (did you mean `present`?)")), "{found:#?}");
+}
+
+#[test]
+fn what_has_no_place_in_a_guard_is_refused_with_what_to_write_instead() {
+    let mut wrong = Vec::new();
+    for (guard, expected) in [
+        ("|h| { ¶while h.instance.present { } true }", "a guard has no loops (ask lists with `.any(|x| …)`"),
+        ("|h| { ¶for d in h.dpus { } true }", "a guard has no loops"),
+        ("|h| { let n = 1; ¶n += 1; n > 1 }", "a guard changes nothing (bind another name"),
+        ("|h| { let n = 1; ¶n = 2; n > 1 }", "`=` sets a value, and a guard changes nothing (a name keeps its value"),
+        ("|h| ¶h.bmc.power = \"on\"", "`=` sets a value, and a guard changes nothing (write `==` to compare)"),
+        ("|h| { ¶throw \"no\" }", "a guard throws nothing (answer with `true` or `false`"),
+        ("|h| { ¶try { 1 } catch { 2 }; true }", "a guard catches nothing"),
+        ("|h| h.decommission.oob_macs¶[0] == \"x\"", "a list is not asked by a number (ask the list: `.first()`"),
+        ("|h| { let list = [3, 1]; list.¶sort(|a, b| 1); true }", "`sort` has no place in a guard"),
+        ("|h| ¶keys(h.decommission.oob_macs) == 3", "`keys` has no place in a guard"),
+        ("|h| h.bmc.power ¶?? \"x\" == \"on\"", "facts are never `()` (say what absence means: `.or(…)` or `.known`)"),
+        ("|h| ¶#{ a: 1 }.a == 1", "a guard has no maps (compare the values one by one"),
+        ("|h| h.bmc.bios_job.contains(¶'x')", "a guard has no single characters (write a text: `\"x\"`)"),
+        ("|h| { ¶h.instance.present; true }", "only the last expression of a guard is its answer (bind it with `let`"),
+        (
+            "|h| (¶if h.instance.present { return true } else { false }) && h.bmc.reachable",
+            "this returns from the middle of an expression",
+        ),
+        (
+            "|h| ¶switch h.bmc.power { \"on\" => true }",
+            "no case may fit, and then there is no answer (end with `_ => …`)",
+        ),
+        ("|h| { ¶let x = 1; }", "an empty block has no answer"),
+        (
+            "|h| h.dpus.¶first(|d| d.primary)",
+            "the list of DPUs has no `first(…)` with these arguments (it has any, all, count, is_empty, len)",
+        ),
+        (
+            "|h| h.decommission.oob_macs.¶first() > 3",
+            "expected a number, found the first of a list, which can be absent",
+        ),
+        ("|h| ¶(if h.instance.present { 1 } else { \"x\" }) == 1", "expected a number, found a text"),
+    ] {
+        let (text, place) = marked(&format!("\n.go(\"B\").when({guard})"));
+        let found = arms(text.trim_start());
+        let at = place.rsplit_once(':').map_or("", |(line, _)| line);
+        let fits = |fault: &String| fault.starts_with(at) && fault.contains(expected);
+        if found.len() != 1 || !found.iter().all(fits) {
+            wrong.push(format!("{guard}\nexpected {expected}\nfound {found:#?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
@@ -269,6 +318,21 @@ fn the_graph_has_to_hold_together() {
     for (rules, expected) in cases {
         let found = faults(&rules);
         assert!(found.iter().any(|fault| fault.contains(expected)), "{rules}\nexpected {expected}\nfound {found:#?}");
+    }
+}
+
+#[test]
+fn a_report_does_not_ask_for_itself() {
+    let end = "state(\"A\").sla(1).pass(\"healthy\").go(\"B\");\nstate(\"B\").terminal().no_sla().wait(\"end\");";
+    for report in [
+        "report(\"own\").with(\"host_merge\").when(|h| h.own.missing);",
+        "report(\"own\").with(\"host_merge\").unclassified_when(|h| h.other.missing);\n\
+         report(\"other\").with(\"host_merge\").when(|h| h.own.alerts > 1);",
+    ] {
+        let found = faults(&format!("{report}\n{end}").replace("own", "mine"));
+        let expected =
+            "rules.rhai:1:1: report `mine` asks for itself (let its conditions ask for facts, or for other reports)";
+        assert!(found.len() == 1 && found[0] == expected, "{report}\n{found:#?}");
     }
 }
 

@@ -29,22 +29,6 @@ fn its_own_tests_pass_and_reach_every_arm() {
 }
 
 #[test]
-fn all_its_guards_are_native() {
-    let rules = rules();
-    let left: Vec<String> = rules.interpreted_guards().map(|(place, why)| format!("{place}: {why}")).collect();
-    assert!(left.is_empty(), "left to the interpreter:\n{}", left.join("\n"));
-}
-
-#[test]
-fn closures_that_use_the_host_around_them_are_native_as_well() {
-    let rules = rules();
-    let text = &rules.sources()["gates.rhai"];
-    assert!(text.contains("d.observed_instance_version == h.instance.network_version"), "the pack has one");
-    let in_gates = rules.interpreted_guards().filter(|(place, _)| &*place.file == "gates.rhai");
-    assert_eq!(in_gates.count(), 0);
-}
-
-#[test]
 fn it_is_laid_out_and_no_file_is_too_long_to_read() {
     let rules = rules();
     for (file, text) in rules.sources() {

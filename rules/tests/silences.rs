@@ -29,7 +29,7 @@ fn faults(rules: &str) -> Vec<String> {
 /// A state A with these arms before its last, and states to go to.
 fn arms(arms: &str) -> Vec<String> {
     faults(&format!(
-        "state(\"A\").no_sla()\n{arms}\n.go(\"B\").when(|h| h.instance.present).go(\"D\").when(|h| h.requests.reset).wait(\"A\");\n\
+        "state(\"A\").no_sla()\n{arms}\n.go(\"B\").when(|h| h.instance.present).go(\"D\").when(|h| h.requests.decommission).wait(\"A\");\n\
          state(\"B\").terminal().no_sla().wait(\"B\");\n\
          dpu_state(\"D\").no_sla().host_go(\"B\").when(|h| h.requests.reset).wait(\"D\");"
     ))
@@ -249,7 +249,7 @@ fn arms_of_steps_that_no_test_reaches_are_listed_once() {
 
 #[test]
 fn a_guard_that_fails_is_named_by_its_own_place_and_facts_by_their_areas() {
-    let rules = "initial(\"A\");\nstate(\"A\").no_sla().go(\"B\").when(|h| { let x = 1; h.bmc.reachable && x / 0 == 1 }).wait(\"x\");\n\
+    let rules = "initial(\"A\");\nstate(\"A\").no_sla().go(\"B\").when(|h| { let x = 1; h.bmc.reachable && x / h.host.associated_dpus == 1 }).wait(\"x\");\n\
                  state(\"B\").terminal().no_sla().wait(\"end\");";
     let rules = load_files([("a.rhai".to_owned(), rules.to_owned())], &LoadOptions::default()).unwrap();
     let mut host = rules::Snapshot::default();
@@ -257,7 +257,7 @@ fn a_guard_that_fails_is_named_by_its_own_place_and_facts_by_their_areas() {
     host.bmc.reachable = true;
     let rules::Decision::Error(fault) = rules.decision(&host) else { unreachable!() };
     assert!(fault.reason.starts_with("the guard at a.rhai:2:29 failed"), "{}", fault.reason);
-    assert_eq!(rules.reads(&"A".into()), ["bmc.reachable"]);
+    assert_eq!(rules.reads(&"A".into()), ["bmc.reachable", "host.associated_dpus"]);
 }
 
 #[test]

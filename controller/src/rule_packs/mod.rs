@@ -1,8 +1,7 @@
 //! Which rules are in force: read, checked, tried on the live site without acting, put in force, kept by content hash.
 //!
 //! A pack is refused whole, and the rules in force stay, if it has faults, if its own tests fail, if it names actions that
-//! the controller lacks, if hosts are in states that it lacks, if a decision about one takes too many steps, or if it would
-//! decide too many hosts otherwise and nobody insisted.
+//! the controller lacks, if hosts are in states that it lacks, or if it would decide too many hosts otherwise and nobody insisted.
 
 mod apart;
 mod draw;
@@ -285,9 +284,6 @@ impl RulePacks {
             stranded: shadow.stranded,
             ..Verdict::default()
         };
-        if let Some(why) = shadow.too_long {
-            return refuse(verdict, why);
-        }
         if !verdict.stranded.is_empty() {
             let why = lacking(&verdict.stranded);
             return refuse(verdict, why);

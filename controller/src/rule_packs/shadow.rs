@@ -1,4 +1,4 @@
-use rules::{Action, Decision, DpuStep, FaultKind, RuleSet};
+use rules::{Action, Decision, DpuStep, RuleSet};
 
 use crate::{
     Moment,
@@ -29,8 +29,6 @@ pub(super) struct Shadow {
     pub(super) changes: Vec<Changed>,
     /// Names and states of hosts whose state the others lack.
     pub(super) stranded: Vec<(String, String)>,
-    /// The first host whose decision takes the others too many steps; those after it were not tried.
-    pub(super) too_long: Option<String>,
 }
 
 /// Hosts that are read at once: while they are decided nothing is kept from the database.
@@ -57,9 +55,6 @@ pub(super) async fn shadow(
         drop(tx);
         for record in records.iter().filter(|record| !record.life.state.as_str().is_empty()) {
             shadow.compare(record, switches, now, then);
-            if shadow.too_long.is_some() {
-                return Ok(shadow);
-            }
         }
     }
     shadow.changes.sort_by(|one, other| one.host.cmp(&other.host));
@@ -79,12 +74,6 @@ impl Shadow {
         let snapshot = facts::snapshot(record, switches, Moment::now());
         let decided = |rules: &RuleSet| ask(rules, |rules| rules.decision(&snapshot));
         let (before, after) = (decided(now), decided(then));
-        if let Decision::Error(fault) = &after
-            && fault.kind == FaultKind::Steps
-        {
-            self.too_long = Some(format!("host {}: {}", record.host.name, fault.reason));
-            return;
-        }
         if differ(&before, &after) {
             let (before, mut after) = (words(&before), words(&after));
             if before == after {

@@ -8,8 +8,7 @@ use std::{
 
 use controller::Config;
 use proto::site::{
-    ApplyRulesRequest, ApplyRulesResponse, HostSummary, ListHostsRequest, RollbackRulesRequest, RuleFile,
-    site_client::SiteClient,
+    ApplyRulesRequest, ApplyRulesResponse, HostSummary, ListHostsRequest, RuleFile, site_client::SiteClient,
 };
 use tonic::transport::{Channel, Endpoint};
 
@@ -28,7 +27,7 @@ fn pack(arms: &str, more: &str) -> String {
 
 const SMALL: &str = ".go(\"Gone\").when(|h| h.instance.deletion_requested)";
 
-/// Arms of a thousand steps each, none of which takes too many by itself.
+/// Arms that would go round a thousand times each.
 fn slow() -> String {
     let more = "fn slow(h) { let i = 0; while i < 150 { i += 1; } i < 3 }";
     pack(&".go(\"Gone\").when(|h| slow(h))\n".repeat(400), more)
@@ -92,7 +91,7 @@ async fn a_pack_that_asks_for_too_much_is_refused_while_the_site_goes_on() {
     let cases = [
         (&small, many, "1 of the pack's own tests fail", "`dpus` is 100000000: a case has 64 DPUs"),
         (&tower, good, "the pack has 1 fault", "more than 10000 parts"),
-        (&slow, "cases: []", "the rules of state Ready take more than 100000 steps for host", ""),
+        (&slow, "cases: []", "the pack has 1 fault", "a guard has no loops"),
     ];
     for (rules, test, refusal, fault) in cases {
         let (answer, hosts) = tokio::join!(site.apply(rules, test), site.hosts());
@@ -102,35 +101,5 @@ async fn a_pack_that_asks_for_too_much_is_refused_while_the_site_goes_on() {
     }
     let answer = site.apply(&small, good).await;
     assert!(answer.applied, "{answer:?}");
-    site.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rules_that_take_too_many_steps_show_it_and_can_be_replaced() {
-    let dir = tempfile::tempdir().unwrap();
-    // The first pack of a site is taken as it is.
-    let site = Site::start(dir.path(), &slow()).await;
-    let started = Instant::now();
-    loop {
-        let hosts = site.hosts().await;
-        if hosts.iter().all(|host| host.outcome == "error") {
-            let reason = &hosts[0].reason;
-            assert!(reason.starts_with("the rules of state Ready take more than 100000 steps"), "{reason}");
-            break;
-        }
-        assert!(started.elapsed() < Duration::from_secs(60), "{hosts:?}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    let slow = site.client.clone().list_rule_packs(proto::site::ListRulePacksRequest {}).await.unwrap();
-    let slow = slow.into_inner().packs.remove(0).hash;
-    let answer = site.apply(&pack(SMALL, ""), "cases: []").await;
-    assert!(answer.applied, "{answer:?}");
-    let back = RollbackRulesRequest { hash: slow, ..Default::default() };
-    let answer = site.client.clone().rollback_rules(back).await.unwrap().into_inner();
-    assert!(answer.refusal.contains("take more than 100000 steps"), "{answer:?}");
-    while site.hosts().await.iter().any(|host| host.outcome != "wait") {
-        assert!(started.elapsed() < Duration::from_secs(90));
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
     site.stop().await;
 }

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::{
-    RuleSet, Snapshot,
-    decision::{Action, Argument, Decision, DpuStep, FailureChange, OnFailure},
+    eval::RuleSet,
+    ir::{
+        decision::{Action, Argument, Decision, DpuStep, FailureChange, OnFailure},
+        snapshot::Snapshot,
+    },
 };
 
 /// The decision that a case expects. What is not said is not looked at, except that a move never passes for a wait.
@@ -168,7 +171,7 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &str, expected: Option<&T>, found:
 
 fn compare_dpu(name: &str, expected: &ExpectedDpu, step: &DpuStep) -> Result<(), String> {
     if let Some(go) = &expected.go
-        && step.to.as_ref().map(crate::StatePath::as_str) != Some(go)
+        && step.to.as_ref().map(crate::ir::state_path::StatePath::as_str) != Some(go)
     {
         return Err(format!("{name} goes to {:?}, {:?}", step.to, step.reason));
     }

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 
 use serde_yaml::{Mapping, Value as Yaml};
 
-use super::{Case, Suite, read};
 use crate::{
-    Snapshot,
-    fault::nearest,
-    snapshot::{Dpu, HealthReport, fact_dictionary},
+    ir::{
+        fault::nearest,
+        snapshot::{Dpu, HealthReport, Snapshot, fact_dictionary},
+    },
+    suite::{Case, Suite, read},
 };
 
 /// Now, in tests: some day in 2025.

@@ -6,8 +6,10 @@ use std::{cell::Cell, fmt};
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor};
 use serde_yaml::Value as Yaml;
 
-use super::Suite;
-use crate::limits::{BRACKETS, CASE_VALUES, DPUS, FILE_BYTES, LIST, TEST_CASES, TEST_VALUES};
+use crate::{
+    ir::limits::{BRACKETS, CASE_VALUES, DPUS, FILE_BYTES, LIST, TEST_CASES, TEST_VALUES},
+    suite::Suite,
+};
 
 /// A file of tests within all limits.
 pub(super) fn suite(text: &str) -> Result<Suite, String> {

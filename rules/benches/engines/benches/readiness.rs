@@ -194,7 +194,6 @@ fn main() {
     agree();
     let host = by_hand::ready_host();
     let rules = pack(&LoadOptions::default());
-    let interpreted = pack(&LoadOptions { interpret: true, ..LoadOptions::default() });
     let (raw_facts, digested) = (raw(&host), digest(&host));
     let digested_facts = Value::from_json_str(&digested.to_string()).unwrap();
     let (mut interpreter, mut of_raw, mut of_digested) =
@@ -205,7 +204,6 @@ fn main() {
         Contender::new("by hand in Rust", || by_hand::gate(black_box(&host))),
         Contender::new(RULES, || rules.decision(black_box(&host))),
         Contender::new(TRACED, || rules.decide(black_box(&host))),
-        Contender::new("rules, interpreted by rhai", || interpreted.decision(black_box(&host))),
         Contender::new(RAW, || {
             of_raw.set_input(raw_facts.clone());
             of_raw.execute().unwrap()

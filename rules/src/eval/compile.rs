@@ -1,0 +1,353 @@
+//! Guards made fast. One that cannot fail and asks about the host and one DPU at most becomes a test, a closure that has
+//! all it needs built in; what is left is asked as what it is. Without this a decision takes three to four times as long
+//! (`cargo bench -p rules`).
+
+use std::sync::Arc;
+
+use crate::{
+    eval::{alert_query::AlertQuery, env::Env},
+    ir::{
+        expr::{Evaluated, Expr, FactRef, Quantifier, Query},
+        health::Reports,
+        line::Compare,
+        operators::Op,
+        snapshot::{
+            Dpu, Snapshot, Typed,
+            question::{Question, Test},
+        },
+    },
+};
+
+/// Predicates ready to be asked, all of which have to hold.
+#[derive(Debug, Default)]
+pub(crate) struct Asks {
+    /// Asked first: most arms end here.
+    tests: Box<[BoundTest]>,
+    others: Box<[Ask]>,
+}
+
+/// A test of the host, and of the DPU bound at a depth if it is of one.
+struct BoundTest {
+    of_dpu: bool,
+    /// Without meaning if it is of the host alone.
+    depth: u8,
+    test: Test,
+}
+
+/// One predicate ready to be asked.
+enum Ask {
+    Never,
+    Not(Asks),
+    /// One of them holds.
+    Or(Box<[Asks]>),
+    /// Some DPU, bound at a depth, fits.
+    Any(u8, Asks),
+    /// Every DPU, bound at a depth, fits.
+    All(u8, Asks),
+    /// Any other predicate, and whether it can fail.
+    Tree(Box<Expr>, bool),
+}
+
+impl std::fmt::Debug for BoundTest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("BoundTest")
+    }
+}
+
+impl std::fmt::Debug for Ask {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Ask")
+    }
+}
+
+impl Asks {
+    /// All of several. What cannot fail is asked before what is slower, but never before what can fail.
+    pub(crate) fn all(parts: impl IntoIterator<Item = Asks>) -> Self {
+        let (mut tests, mut others) = (Vec::new(), Vec::new());
+        for part in parts {
+            if others.iter().any(Ask::can_fail) {
+                others.push(Ask::Or(Box::new([part])));
+            } else if part.is_never() {
+                return part;
+            } else {
+                tests.extend(part.tests);
+                others.extend(part.others);
+            }
+        }
+        Self { tests: tests.into(), others: others.into() }
+    }
+
+    pub(crate) fn not(self) -> Self {
+        let depth = self.depth().flatten();
+        match self.into_test() {
+            Ok(test) => Self::test(depth, Box::new(move |host, dpu| !test(host, dpu))),
+            Err(asks) => Self::one(Ask::Not(asks)),
+        }
+    }
+
+    /// One of several holds; asked in this order.
+    pub(crate) fn one_of(parts: Vec<Self>) -> Self {
+        let depth = parts.iter().try_fold(None, |depth, part| one_depth(depth, part.depth()?));
+        match depth {
+            Some(depth) if parts.iter().all(|part| part.others.is_empty()) => {
+                let parts: Box<[Box<[BoundTest]>]> = parts.into_iter().map(|part| part.tests).collect();
+                Self::test(depth, Box::new(move |host, dpu| parts.iter().any(|tests| hold(tests, host, dpu))))
+            }
+            _ => Self::one(Ask::Or(parts.into())),
+        }
+    }
+
+    /// Some DPU, bound at `depth`, fits.
+    pub(crate) fn of_some_dpu(self, depth: u8) -> Self {
+        match self.into_test_of_each(depth) {
+            Ok(test) => Self::test(None, Box::new(move |host, _| host.dpus.iter().any(|dpu| test(host, dpu)))),
+            Err(body) => Self::one(Ask::Any(depth, body)),
+        }
+    }
+
+    fn of_all_dpus(self, depth: u8) -> Self {
+        match self.into_test_of_each(depth) {
+            Ok(test) => Self::test(None, Box::new(move |host, _| host.dpus.iter().all(|dpu| test(host, dpu)))),
+            Err(body) => Self::one(Ask::All(depth, body)),
+        }
+    }
+
+    fn one(ask: Ask) -> Self {
+        Self { tests: Box::default(), others: Box::new([ask]) }
+    }
+
+    fn test(depth: Option<u8>, test: Test) -> Self {
+        let tested = BoundTest { of_dpu: depth.is_some(), depth: depth.unwrap_or(0), test };
+        Self { tests: Box::new([tested]), others: Box::default() }
+    }
+
+    pub(crate) fn is_never(&self) -> bool {
+        matches!(*self.others, [Ask::Never])
+    }
+
+    /// The depth of the DPU that all tests are of, if it is one.
+    fn depth(&self) -> Option<Option<u8>> {
+        self.tests.iter().try_fold(None, |depth, test| one_depth(depth, test.of_dpu.then_some(test.depth)))
+    }
+
+    /// The same as one test, if it is nothing but tests of the host and one DPU.
+    fn into_test(self) -> Result<Test, Self> {
+        if self.depth().is_none() || !self.others.is_empty() {
+            return Err(self);
+        }
+        Ok(match <[BoundTest; 1]>::try_from(Vec::from(self.tests)) {
+            Ok([only]) => only.test,
+            Err(tests) => Box::new(move |host, dpu| hold(&tests, host, dpu)),
+        })
+    }
+
+    /// The same as a test of the host and a DPU, if it asks about no other DPU.
+    pub(crate) fn into_test_of_each(self, depth: u8) -> Result<Test, Self> {
+        match self.depth() {
+            Some(of) if of.is_none_or(|of| of == depth) => self.into_test(),
+            _ => Err(self),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn hold(&self, env: &Env<'_>) -> Evaluated<bool> {
+        for tested in &self.tests {
+            if !(tested.test)(env.host, env.dpu(tested.depth)) {
+                return Ok(false);
+            }
+        }
+        if self.others.is_empty() { Ok(true) } else { all(&self.others, env) }
+    }
+
+    fn some_dpu(&self, depth: u8, wanted: bool, env: &Env<'_>) -> Evaluated<bool> {
+        let mut bound = *env;
+        for dpu in &env.host.dpus {
+            bound.bind(depth, dpu);
+            if self.hold(&bound)? == wanted {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn hold(tests: &[BoundTest], host: &Snapshot, dpu: &Dpu) -> bool {
+    tests.iter().all(|tested| (tested.test)(host, dpu))
+}
+
+fn all(asks: &[Ask], env: &Env<'_>) -> Evaluated<bool> {
+    for ask in asks {
+        if !ask.holds(env)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The depth of the DPU that two predicates are of, if it is one; neither has to be of a DPU.
+fn one_depth(a: Option<u8>, b: Option<u8>) -> Option<Option<u8>> {
+    match (a, b) {
+        (Some(a), Some(b)) => (a == b).then_some(Some(a)),
+        (a, b) => Some(a.or(b)),
+    }
+}
+
+impl Ask {
+    #[inline]
+    fn holds(&self, env: &Env<'_>) -> Evaluated<bool> {
+        match self {
+            Self::Never => Ok(false),
+            Self::Not(inner) => inner.hold(env).map(|answer| !answer),
+            Self::Or(parts) => {
+                for part in parts {
+                    if part.hold(env)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Self::Any(depth, body) => body.some_dpu(*depth, true, env),
+            Self::All(depth, body) => body.some_dpu(*depth, false, env).map(|some_fails| !some_fails),
+            Self::Tree(expr, _) => expr.holds(env),
+        }
+    }
+
+    fn can_fail(&self) -> bool {
+        let some = |asks: &Asks| asks.others.iter().any(Self::can_fail);
+        match self {
+            Self::Never => false,
+            Self::Not(inner) | Self::Any(_, inner) | Self::All(_, inner) => some(inner),
+            Self::Or(parts) => parts.iter().any(some),
+            Self::Tree(_, can_fail) => *can_fail,
+        }
+    }
+}
+
+impl Expr {
+    pub(crate) fn compile(&self, reports: &Arc<Reports>) -> Asks {
+        if let Some((fact, question)) = self.question() {
+            return Asks::test(fact.dpu(), (fact.fact.test)(question));
+        }
+        match self {
+            Self::Bool(true) => Asks::default(),
+            Self::Bool(false) => Asks::one(Ask::Never),
+            Self::Apply(Op::And, parts) => Asks::all(parts.iter().map(|part| part.compile(reports))),
+            Self::Apply(Op::Or, parts) => Asks::one_of(parts.iter().map(|part| part.compile(reports)).collect()),
+            Self::Apply(Op::Not, parts) if parts.len() == 1 => parts[0].compile(reports).not(),
+            Self::Each(Quantifier::Any, depth, parts) if parts.len() == 1 => {
+                parts[0].compile(reports).of_some_dpu(*depth)
+            }
+            Self::Each(Quantifier::All, depth, parts) if parts.len() == 1 => {
+                parts[0].compile(reports).of_all_dpus(*depth)
+            }
+            Self::Report(at, Query::Has { probe, class }) => {
+                match AlertQuery::prepare(reports, *at, probe.clone(), class.clone()) {
+                    Some(query) => Asks::test(at.dpu, Box::new(move |host, dpu| query.found(host, dpu))),
+                    None => self.tree(reports),
+                }
+            }
+            other => other.of_two_values().or_else(|| other.of_one_dpu(reports)).unwrap_or_else(|| other.tree(reports)),
+        }
+    }
+
+    fn tree(&self, reports: &Reports) -> Asks {
+        Asks::one(Ask::Tree(Box::new(self.clone()), self.fails(reports)))
+    }
+
+    fn fails(&self, reports: &Reports) -> bool {
+        self.can_fail(&|report| reports.can_fail(report))
+    }
+
+    /// The predicate as a question about one fact, if it is one.
+    fn question(&self) -> Option<(FactRef, Question)> {
+        let Self::Apply(op, parts) = self else {
+            return match self {
+                Self::Fact(fact) => Some((*fact, Question::Is(true))),
+                _ => None,
+            };
+        };
+        match (op, &**parts) {
+            (Op::Known, [Self::Fact(fact)]) => Some((*fact, Question::Known(true))),
+            (Op::Not, [inner]) => {
+                let (fact, question) = inner.question()?;
+                Some((fact, question.not()?))
+            }
+            (Op::Equal, [Self::Fact(fact), Self::Text(text)] | [Self::Text(text), Self::Fact(fact)]) => {
+                let absent = text.is_empty() && !fact.fact.optional;
+                Some((*fact, Question::Word { words: [text.clone()].into(), among: true, absent }))
+            }
+            (Op::Contains, [Self::Words(words), Self::Fact(fact)]) => {
+                let absent = words.iter().any(|word| word.is_empty()) && !fact.fact.optional;
+                Some((*fact, Question::Word { words: (**words).into(), among: true, absent }))
+            }
+            (Op::Within, [Self::Fact(fact), Self::Text(prefix)]) => {
+                Some((*fact, Question::Within(prefix.clone(), true)))
+            }
+            (op, [Self::Fact(fact), Self::Int(number)]) => {
+                let compare = op.compare()?;
+                let absent = compare.holds(0, *number) && !fact.fact.optional;
+                Some((*fact, between(compare, *number, absent)))
+            }
+            (op, [Self::Apply(Op::OrElse, known), Self::Int(number)]) => {
+                let [Self::Fact(fact), Self::Int(default)] = &**known else { return None };
+                let compare = op.compare()?;
+                Some((*fact, between(compare, *number, compare.holds(*default, *number))))
+            }
+            _ => None,
+        }
+    }
+
+    /// A comparison of two facts, of which one DPU at most is asked, or with the number of DPUs.
+    fn of_two_values(&self) -> Option<Asks> {
+        let Self::Apply(op, parts) = self else { return None };
+        let compare = op.compare()?;
+        match &**parts {
+            [Self::Fact(a), Self::Fact(b)] if compare == Compare::Equal => {
+                let depth = one_depth(a.dpu(), b.dpu())?;
+                match ((a.fact.typed)(), (b.fact.typed)()) {
+                    (Typed::Bool(left), Typed::Bool(right)) => {
+                        Some(Asks::test(depth, Box::new(move |host, dpu| left(host, dpu) == right(host, dpu))))
+                    }
+                    (Typed::Version(left), Typed::Version(right)) => {
+                        let same = move |host: &Snapshot, dpu: &Dpu| {
+                            let left = left(host, dpu);
+                            left.is_some() && left == right(host, dpu)
+                        };
+                        Some(Asks::test(depth, Box::new(same)))
+                    }
+                    _ => None,
+                }
+            }
+            [Self::Dpus, Self::Fact(fact)] => {
+                let Typed::Int(field) = (fact.fact.typed)() else { return None };
+                let dpus = move |host: &Snapshot, dpu: &Dpu| compare.holds(dpus(host), *field(host, dpu));
+                Some(Asks::test(fact.dpu(), Box::new(dpus)))
+            }
+            [Self::Dpus, Self::Int(number)] => {
+                let number = *number;
+                Some(Asks::test(None, Box::new(move |host, _| compare.holds(dpus(host), number))))
+            }
+            _ => None,
+        }
+    }
+
+    /// Any predicate that cannot fail and asks about one DPU at most.
+    fn of_one_dpu(&self, reports: &Arc<Reports>) -> Option<Asks> {
+        let depths = self.dpus();
+        if self.fails(reports) || depths.len() > 1 {
+            return None;
+        }
+        let (expr, reports) = (self.clone(), reports.clone());
+        let test = move |host: &Snapshot, dpu: &Dpu| expr.holds(&Env::of_dpu(host, dpu, &reports)) == Ok(true);
+        Some(Asks::test(depths.first().copied(), Box::new(test)))
+    }
+}
+
+fn between(compare: Compare, number: i64, absent: bool) -> Question {
+    let (least, most) = compare.range(number);
+    Question::Between { least, most, absent }
+}
+
+fn dpus(host: &Snapshot) -> i64 {
+    i64::try_from(host.dpus.len()).unwrap_or(i64::MAX)
+}

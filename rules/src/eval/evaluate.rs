@@ -1,0 +1,181 @@
+//! What guards mean: the answer of an expression for one host, and if somebody watches, what was looked at.
+
+use crate::{
+    eval::env::Env,
+    ir::{
+        expr::{Evaluated, Expr, FactRef, Owner, Quantifier, Query, Record, ReportRef},
+        guard::{Guard, Number},
+        operand::Operand,
+        operators::Op,
+    },
+};
+
+/// Takes note of what is looked at. Who explains is shown all that decides, not only the first part that does.
+pub(crate) trait Watch {
+    const EXPLAINS: bool;
+    fn fact(&mut self, _fact: &FactRef, _env: &Env<'_>) {}
+    fn record(&mut self, _owner: Owner, _record: Record, _name: &str, _env: &Env<'_>) {}
+    fn report(&mut self, _at: ReportRef, _query: &Query, _env: &Env<'_>) {}
+    fn dpus(&mut self, _env: &Env<'_>) {}
+}
+
+/// Takes note of nothing.
+pub(crate) struct Unwatched;
+
+impl Watch for Unwatched {
+    const EXPLAINS: bool = false;
+}
+
+impl Guard {
+    pub(crate) fn holds(&self, env: &Env<'_>) -> Evaluated<bool> {
+        self.expr.holds(env)
+    }
+}
+
+impl Number {
+    pub(crate) fn value(&self, env: &Env<'_>) -> Evaluated<i64> {
+        self.expr.eval(env, &mut Unwatched).map(|value| value.int())
+    }
+}
+
+impl FactRef {
+    #[inline]
+    pub(crate) fn value<'a>(&self, env: &Env<'a>) -> Operand<'a> {
+        let fact = self.fact;
+        Operand::of_fact((fact.get)(env.host, env.dpu(self.depth)), fact.kind, fact.optional)
+    }
+}
+
+impl Expr {
+    /// The answer of an expression that is true or false.
+    pub(crate) fn holds(&self, env: &Env<'_>) -> Evaluated<bool> {
+        self.eval(env, &mut Unwatched).map(|answer| answer == true)
+    }
+
+    pub(crate) fn eval<'a, W: Watch>(&'a self, env: &Env<'a>, watch: &mut W) -> Evaluated<Operand<'a>> {
+        Ok(match self {
+            Self::Bool(value) => Operand::Bool(*value),
+            Self::Int(value) => Operand::Int(*value),
+            Self::Text(text) => Operand::Text((&**text).into()),
+            Self::Words(words) => Operand::Words(words),
+            Self::Numbers(numbers) => Operand::Numbers(numbers),
+            Self::Fact(fact) => {
+                watch.fact(fact, env);
+                fact.value(env)
+            }
+            Self::Item(depth) => Operand::Text(env.item(*depth).into()),
+            Self::Record(owner, record, name) => {
+                watch.record(*owner, *record, name, env);
+                env.record(*owner, *record, name)
+            }
+            Self::Report(at, query) => {
+                watch.report(*at, query, env);
+                env.reports.ask(*at, query, env)?
+            }
+            Self::Dpus => {
+                watch.dpus(env);
+                Operand::Int(i64::try_from(env.host.dpus.len()).unwrap_or(i64::MAX))
+            }
+            Self::Each(quantifier, depth, parts) => return each(*quantifier, *depth, parts, env, watch),
+            Self::If(parts) => {
+                let chosen = if parts[0].eval(env, watch)? == true { &parts[1] } else { &parts[2] };
+                return chosen.eval(env, watch);
+            }
+            Self::Apply(Op::And, parts) => {
+                let some_fails = several(parts.iter().map(|part| (part, *env)), false, watch)?;
+                Operand::Bool(!some_fails)
+            }
+            Self::Apply(Op::Or, parts) => Operand::Bool(several(parts.iter().map(|part| (part, *env)), true, watch)?),
+            Self::Apply(op, parts) => return apply(*op, parts, env, watch),
+        })
+    }
+}
+
+/// An operator on the values of all its parts. Who explains is shown those after one that fails, too.
+fn apply<'a, W: Watch>(op: Op, parts: &'a [Expr], env: &Env<'a>, watch: &mut W) -> Evaluated<Operand<'a>> {
+    let apply = op.entry().apply;
+    match parts {
+        [only] => apply(&[only.eval(env, watch)?]),
+        [left, right] if !W::EXPLAINS => apply(&[left.eval(env, watch)?, right.eval(env, watch)?]),
+        parts if W::EXPLAINS => {
+            let values: Vec<_> = parts.iter().map(|part| part.eval(env, watch)).collect();
+            apply(&values.into_iter().collect::<Evaluated<Vec<_>>>()?)
+        }
+        parts => apply(&parts.iter().map(|part| part.eval(env, watch)).collect::<Evaluated<Vec<_>>>()?),
+    }
+}
+
+/// Some part answers `deciding`; those after the first one that does, or after an error, are not asked for.
+fn several<'a, W: Watch>(
+    parts: impl Iterator<Item = (&'a Expr, Env<'a>)> + Clone,
+    deciding: bool,
+    watch: &mut W,
+) -> Evaluated<bool> {
+    let mut answer = Ok(false);
+    for (part, env) in parts.clone() {
+        answer = part.holds(&env).map(|holds| holds == deciding);
+        if answer != Ok(false) {
+            break;
+        }
+    }
+    if W::EXPLAINS {
+        explain_several(parts, deciding, watch);
+    }
+    answer
+}
+
+/// Shows the parts that decide, else all of them. If one is enough to hold, the first one is; of parts that all have to
+/// hold every one that does not is shown.
+fn explain_several<'a, W: Watch>(
+    parts: impl Iterator<Item = (&'a Expr, Env<'a>)> + Clone,
+    deciding: bool,
+    watch: &mut W,
+) {
+    let decides = |(part, env): &(&Expr, Env<'_>)| part.holds(env) != Ok(!deciding);
+    let mut show = |(part, env): (&'a Expr, Env<'a>)| drop(part.eval(&env, watch));
+    if deciding && let Some(first) = parts.clone().find(decides) {
+        show(first);
+    } else if !deciding && parts.clone().any(|part| decides(&part)) {
+        parts.filter(decides).for_each(show);
+    } else {
+        parts.for_each(show);
+    }
+}
+
+/// A body for each DPU, or for each text of the list behind it.
+fn each<'a, W: Watch>(
+    quantifier: Quantifier,
+    depth: u8,
+    parts: &'a [Expr],
+    env: &Env<'a>,
+    watch: &mut W,
+) -> Evaluated<Operand<'a>> {
+    let [body, list @ ..] = parts else { return Ok(Operand::Absent) };
+    match list {
+        [] => over(quantifier, env.host.dpus.iter().map(|dpu| (body, env.with(depth, dpu))), watch),
+        [list, ..] => match list.eval(env, watch)? {
+            Operand::Texts(texts) => {
+                over(quantifier, texts.iter().map(|text| (body, env.with_item(depth, text))), watch)
+            }
+            _ => Ok(Operand::Absent),
+        },
+    }
+}
+
+fn over<'a, W: Watch>(
+    quantifier: Quantifier,
+    members: impl Iterator<Item = (&'a Expr, Env<'a>)> + Clone,
+    watch: &mut W,
+) -> Evaluated<Operand<'a>> {
+    match quantifier {
+        Quantifier::Any => Ok(several(members, true, watch)?.into()),
+        Quantifier::All => Ok((!several(members, false, watch)?).into()),
+        Quantifier::Count => {
+            let mut count = 0;
+            for (body, env) in members {
+                count += i64::from(body.eval(&env, watch)? == true);
+            }
+            Ok(Operand::Int(count))
+        }
+    }
+}

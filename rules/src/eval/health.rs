@@ -1,0 +1,238 @@
+//! What stored health reports add up to, as the pack's declarations say.
+//!
+//! The engine knows how reports are built and merged. Which reports exist for a rule to look at, what stands in for
+//! what and which probe or classification matters is declared by the pack.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    eval::env::Env,
+    ir::{
+        expr::{Evaluated, Query, ReportRef},
+        guard::Guard,
+        health::{Part, Report, Reports, Source},
+        operand::Operand,
+        snapshot::{Alert, Dpu, HealthReport, Success},
+    },
+};
+
+/// One contribution to a report of a given host.
+pub(crate) struct Contribution<'a> {
+    pub(crate) content: Content<'a>,
+    pub(crate) classified: bool,
+    pub(crate) dpu: Option<&'a Dpu>,
+}
+
+pub(crate) enum Content<'a> {
+    Stored(&'a HealthReport),
+    Made(&'a Alert),
+}
+
+impl<'a> Contribution<'a> {
+    pub(crate) fn alerts(&self) -> &'a [Alert] {
+        match self.content {
+            Content::Stored(report) => &report.alerts,
+            Content::Made(alert) => std::slice::from_ref(alert),
+        }
+    }
+}
+
+/// Goes on with the next contribution if it answers true.
+type Visit<'v, 'a> = &'v mut dyn FnMut(Contribution<'a>) -> bool;
+
+impl Reports {
+    pub(crate) fn ask(&self, report: ReportRef, query: &Query, env: &Env<'_>) -> Evaluated<Operand<'static>> {
+        let (mut found, mut alerts) = (false, 0);
+        self.visit(report, env, &mut |part| {
+            match query {
+                Query::Missing => found |= matches!(part.content, Content::Stored(_)),
+                Query::Has { .. } => found |= part.alerts().iter().any(|alert| query.finds(alert, part.classified)),
+                Query::Alerts => alerts += part.alerts().len(),
+            }
+            !found
+        })?;
+        Ok(match query {
+            Query::Missing => (!found).into(),
+            Query::Has { .. } => found.into(),
+            Query::Alerts => Operand::Int(i64::try_from(alerts).unwrap_or(i64::MAX)),
+        })
+    }
+
+    /// Shows `visit` the contributions to a report, in order.
+    pub(crate) fn visit<'a>(&'a self, at: ReportRef, env: &Env<'a>, visit: Visit<'_, 'a>) -> Evaluated<()> {
+        let Some(report) = self.reports.get(at.report) else { return Ok(()) };
+        // Guards of a DPU's report see that DPU as their own.
+        let bound = if report.of_dpu { env.with(0, env.dpu(at.dpu.unwrap_or(0))) } else { *env };
+        for part in &report.parts {
+            let own_guard = !matches!(part.source, Source::Dpus(_));
+            if own_guard && !holds(part.when.as_ref(), &bound, true)? {
+                continue;
+            }
+            let classified = !holds(part.unclassified.as_ref(), &bound, false)?;
+            let (present, more) = self.visit_part(report, part, &bound, classified, visit)?;
+            if !more || (present && part.instead) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers whether the part is there, and whether to go on.
+    fn visit_part<'a>(
+        &'a self,
+        report: &Report,
+        part: &'a Part,
+        env: &Env<'a>,
+        classified: bool,
+        visit: Visit<'_, 'a>,
+    ) -> Evaluated<(bool, bool)> {
+        let (host, dpu) = (&env.host.health, env.dpu(0));
+        let of = report.of_dpu.then_some(dpu);
+        let mut one = |stored: &'a Option<HealthReport>| {
+            let more = stored
+                .as_ref()
+                .is_none_or(|stored| visit(Contribution { content: Content::Stored(stored), classified, dpu: of }));
+            (stored.is_some(), more)
+        };
+        let (present, more) = match &part.source {
+            Source::HostReplace => one(&host.replace),
+            Source::RackReplace => one(&host.rack_replace),
+            Source::DpuReplace => one(&dpu.health.replace),
+            Source::DpuAgent => one(&dpu.health.agent),
+            Source::HostMerge => many(part, &host.merges, classified, of, visit),
+            Source::RackMerge => many(part, &host.rack_merges, classified, of, visit),
+            Source::DpuMerge => many(part, &dpu.health.merges, classified, of, visit),
+            Source::Alert(alert) => (true, visit(Contribution { content: Content::Made(alert), classified, dpu: of })),
+            Source::Dpus(of_each) => {
+                let mut more = true;
+                for dpu in &env.host.dpus {
+                    let bound = env.with(0, dpu);
+                    if more && holds(part.when.as_ref(), &bound, true)? {
+                        let at = ReportRef { report: *of_each, dpu: Some(0) };
+                        self.visit(at, &bound, &mut |contribution| {
+                            more = visit(contribution);
+                            more
+                        })?;
+                    }
+                }
+                (!env.host.dpus.is_empty(), more)
+            }
+        };
+        match &part.or_alert {
+            Some(alert) if !present && more => {
+                let more = visit(Contribution { content: Content::Made(alert), classified, dpu: of });
+                Ok((false, more))
+            }
+            _ => Ok((present, more)),
+        }
+    }
+
+    /// The whole report, merged.
+    pub(crate) fn merged(&self, at: ReportRef, env: &Env<'_>) -> Evaluated<HealthReport> {
+        let mut merge = Merge::default();
+        self.visit(at, env, &mut |part| {
+            merge.add(&part);
+            true
+        })?;
+        let source = self.reports.get(at.report).map_or_else(String::new, |report| report.name.clone());
+        Ok(merge.into_report(source))
+    }
+}
+
+impl Query {
+    /// An alert is what is asked for; its classifications may not count.
+    pub(crate) fn finds(&self, alert: &Alert, classified: bool) -> bool {
+        match self {
+            Self::Missing => false,
+            Self::Alerts => true,
+            Self::Has { probe, class } => {
+                probe.as_ref().is_none_or(|probe| **probe == *alert.id)
+                    && class
+                        .as_ref()
+                        .is_none_or(|class| classified && alert.classifications.iter().any(|known| **class == **known))
+            }
+        }
+    }
+}
+
+fn holds(guard: Option<&Guard>, env: &Env<'_>, without: bool) -> Evaluated<bool> {
+    guard.map_or(Ok(without), |guard| guard.holds(env))
+}
+
+fn many<'a>(
+    part: &Part,
+    stored: &'a BTreeMap<String, HealthReport>,
+    classified: bool,
+    dpu: Option<&'a Dpu>,
+    visit: Visit<'_, 'a>,
+) -> (bool, bool) {
+    let mut present = false;
+    for (source, report) in stored {
+        if part.takes(source) {
+            present = true;
+            if !visit(Contribution { content: Content::Stored(report), classified, dpu }) {
+                return (true, false);
+            }
+        }
+    }
+    (present, true)
+}
+
+/// Reports being merged. An alert beats a success of the same probe and target; two alerts become one.
+#[derive(Default)]
+struct Merge {
+    observed_at: Option<u64>,
+    alerts: BTreeMap<(String, Option<String>), Alert>,
+    successes: BTreeMap<(String, Option<String>), Success>,
+}
+
+impl Merge {
+    fn add(&mut self, part: &Contribution<'_>) {
+        if let Content::Stored(report) = part.content {
+            self.observed_at = earlier(self.observed_at, report.observed_at);
+            for success in &report.successes {
+                self.successes.insert((success.id.clone(), success.target.clone()), success.clone());
+            }
+        }
+        for alert in part.alerts() {
+            let classifications = if part.classified { alert.classifications.as_slice() } else { &[] };
+            let merged = self.alerts.entry((alert.id.clone(), alert.target.clone())).or_insert_with(|| Alert {
+                id: alert.id.clone(),
+                target: alert.target.clone(),
+                ..Alert::default()
+            });
+            merged.in_alert_since = earlier(merged.in_alert_since, alert.in_alert_since);
+            append(&mut merged.message, &alert.message);
+            if let Some(message) = &alert.tenant_message {
+                append(merged.tenant_message.get_or_insert_default(), message);
+            }
+            merged.classifications.extend(classifications.iter().cloned());
+            merged.classifications.sort();
+            merged.classifications.dedup();
+        }
+    }
+
+    fn into_report(mut self, source: String) -> HealthReport {
+        self.successes.retain(|key, _| !self.alerts.contains_key(key));
+        HealthReport {
+            source,
+            observed_at: self.observed_at,
+            successes: self.successes.into_values().collect(),
+            alerts: self.alerts.into_values().collect(),
+        }
+    }
+}
+
+fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+fn append(text: &mut String, more: &str) {
+    if !text.is_empty() && !more.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(more);
+}

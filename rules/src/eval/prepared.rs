@@ -1,0 +1,150 @@
+//! What decides whether an arm applies, put together from its conditions when the pack is loaded.
+
+use std::sync::Arc;
+
+use crate::{
+    eval::{compile::Asks, env::Env, time::Timed},
+    ir::{
+        expr::Evaluated,
+        guard::{Guard, Wanted},
+        health::Reports,
+        pack::{Arm, DeclaredState, Pack, Verb, arm_guards},
+        snapshot::question::Test,
+        specialise::Specialise,
+        state_path::StatePath,
+    },
+};
+
+/// What is asked in one state, put together from its arms.
+#[derive(Debug)]
+pub(crate) struct PreparedState {
+    /// Arms of rules for any state, to be read one after the other.
+    pub(crate) any_steps: Box<[PreparedArm]>,
+    /// Tells in one go whether one of those applies: mostly none does.
+    pub(crate) some_any_applies: Option<SomeApplies>,
+    /// Its own arms.
+    pub(crate) steps: Box<[PreparedArm]>,
+    /// What of its guards follows the clock.
+    pub(crate) timed: Timed,
+}
+
+/// Where guards are prepared to be asked: in a state, if it is known.
+struct Preparing<'a> {
+    path: Option<&'a StatePath>,
+    pack: &'a Pack,
+    reports: &'a Arc<Reports>,
+    /// What of the reports follows the clock.
+    timed_reports: &'a [Timed],
+}
+
+impl Preparing<'_> {
+    fn asks(&self, guard: &Guard, wanted: Wanted) -> Asks {
+        let state = Specialise { path: self.path, reports: self.reports };
+        state.expr(&guard.wanted(wanted)).compile(self.reports)
+    }
+
+    /// The conditions of an arm, and that some DPU fits if it chooses DPUs.
+    fn conditions(&self, arm: &Arm) -> Asks {
+        let conditions = arm.conditions.iter().map(|(guard, wanted)| self.asks(guard, *wanted));
+        let select = arm.select.iter().map(|(guard, _)| self.asks(guard, Wanted::Yes).of_some_dpu(0));
+        Asks::all(conditions.chain(select))
+    }
+
+    /// Those of the arms that can apply.
+    fn arms(&self, numbers: &[usize]) -> Box<[PreparedArm]> {
+        numbers.iter().filter_map(|number| self.arm(*number)).collect()
+    }
+
+    fn arm(&self, number: usize) -> Option<PreparedArm> {
+        let arm = self.pack.arms.get(number)?;
+        let conditions = self.conditions(arm);
+        if conditions.is_never() {
+            return None;
+        }
+        let outcome = match arm.verb {
+            Verb::Pass { gate, .. } => {
+                ArmOutcome::Gate(gate, self.asks(&self.pack.gates.get(gate)?.guard, Wanted::Yes))
+            }
+            Verb::Wait(_) | Verb::Fail(_) => ArmOutcome::Stays,
+            Verb::Go(_) | Verb::HostGo(_) | Verb::Delete => ArmOutcome::Moves,
+        };
+        Some(PreparedArm { number, conditions, outcome })
+    }
+
+    fn timed(&self, numbers: &[usize], timed: &mut Timed) {
+        let state = Specialise { path: self.path, reports: self.reports };
+        for arm in numbers.iter().filter_map(|number| self.pack.arms.get(*number)) {
+            let timed_report = |report: &usize| self.timed_reports.get(*report).is_some_and(|timed| !timed.is_empty());
+            let is_timed = |guard: &&Guard| guard.reads.ages || guard.reads.reports.iter().any(timed_report);
+            for guard in arm_guards(arm, &self.pack.gates).filter(is_timed) {
+                timed.add(&state.expr(&guard.expr), guard.of_dpu, self.timed_reports);
+            }
+        }
+    }
+
+    /// None if it cannot be told without failing.
+    fn some_applies(&self, numbers: &[usize]) -> Option<SomeApplies> {
+        let arms = numbers.iter().filter_map(|number| self.pack.arms.get(*number));
+        let asks = arms.map(|arm| self.conditions(arm)).filter(|asks| !asks.is_never());
+        Asks::one_of(asks.collect()).into_test_of_each(0).ok().map(SomeApplies)
+    }
+}
+
+impl PreparedState {
+    pub(crate) fn of(state: &DeclaredState, pack: &Pack, timed_reports: &[Timed]) -> Self {
+        let in_state = Preparing { path: Some(&state.path), pack, reports: &pack.reports, timed_reports };
+        // A DPU can be in another state than its host.
+        let own = Preparing { path: Some(&state.path).filter(|_| !state.of_dpu), ..in_state };
+        let mut timed = Timed::default();
+        in_state.timed(&state.any_arms, &mut timed);
+        own.timed(&state.arms, &mut timed);
+        Self {
+            any_steps: in_state.arms(&state.any_arms),
+            some_any_applies: in_state.some_applies(&state.any_arms),
+            steps: own.arms(&state.arms),
+            timed,
+        }
+    }
+}
+
+/// One arm with its conditions.
+#[derive(Debug)]
+pub(crate) struct PreparedArm {
+    /// Number of the arm.
+    pub(crate) number: usize,
+    /// Its conditions hold, and some DPU fits if the arm chooses DPUs.
+    conditions: Asks,
+    pub(crate) outcome: ArmOutcome,
+}
+
+/// What the arm does if it applies, as far as reading on depends on it.
+#[derive(Debug)]
+pub(crate) enum ArmOutcome {
+    Stays,
+    Moves,
+    /// With the gate's question.
+    Gate(usize, Asks),
+}
+
+impl PreparedArm {
+    #[inline]
+    pub(crate) fn applies(&self, env: &Env<'_>) -> Evaluated<bool> {
+        self.conditions.hold(env)
+    }
+}
+
+/// Tells in one go whether one of several arms applies.
+pub(crate) struct SomeApplies(Test);
+
+impl std::fmt::Debug for SomeApplies {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SomeApplies")
+    }
+}
+
+impl SomeApplies {
+    #[inline]
+    pub(crate) fn to(&self, env: &Env<'_>) -> bool {
+        (self.0)(env.host, env.dpu(0))
+    }
+}

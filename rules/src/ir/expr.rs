@@ -1,0 +1,216 @@
+//! Guards after lowering: one tree of expressions over facts, with its parts in one place. [`crate::ir::operators`] says
+//! what the operators are, `eval` what a tree answers. Made by `lang`, read by all.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use crate::ir::{
+    operators::Op,
+    snapshot::{Fact, Snapshot},
+};
+
+/// DPUs, and texts of lists, that can be bound at once: the guard's own DPU and one in each nested `any`, `all` or
+/// `count`.
+pub(crate) const DEPTH: usize = 4;
+
+/// Why a guard has no answer. Its gate counts as closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum GuardError {
+    #[error("a number left the range of 64 bits")]
+    Overflow,
+    #[error("division by zero")]
+    DivisionByZero,
+}
+
+/// What a guard answers, or why it cannot.
+pub(crate) type Evaluated<T> = Result<T, GuardError>;
+
+/// An expression of a guard.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Expr {
+    Bool(bool),
+    Int(i64),
+    Text(Arc<str>),
+    /// A list of texts that is written in the rule.
+    Words(Arc<[Arc<str>]>),
+    /// A list of numbers that is written in the rule.
+    Numbers(Arc<[i64]>),
+    Fact(FactRef),
+    /// The text of a list that is bound at a depth.
+    Item(u8),
+    /// What is on record of a counter, a note or an action.
+    Record(Owner, Record, Arc<str>),
+    Report(ReportRef, Query),
+    /// How many DPUs the host has.
+    Dpus,
+    /// The body for each DPU, bound at a depth; or, if a list stands behind the body, for each of its texts.
+    Each(Quantifier, u8, Box<[Expr]>),
+    /// Condition, then, otherwise.
+    If(Box<[Expr; 3]>),
+    Apply(Op, Box<[Expr]>),
+}
+
+/// What is asked of the members of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Quantifier {
+    Any,
+    All,
+    Count,
+}
+
+/// A fact, of the host or of the DPU bound at `depth`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FactRef {
+    pub(crate) fact: &'static Fact,
+    pub(crate) depth: u8,
+}
+
+impl PartialEq for FactRef {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.fact, other.fact) && self.dpu() == other.dpu()
+    }
+}
+
+impl FactRef {
+    pub(crate) fn is_of_dpu(&self) -> bool {
+        self.fact.area == "dpu"
+    }
+
+    /// The depth of the DPU that it is of, if it is of one.
+    pub(crate) fn dpu(&self) -> Option<u8> {
+        self.is_of_dpu().then_some(self.depth)
+    }
+
+    /// The path of the host's state.
+    pub(crate) fn is_path(&self) -> bool {
+        (self.fact.area, self.fact.name) == ("state", "path")
+    }
+}
+
+/// Whose counters, notes and actions are meant: the host's, or those of the DPU bound at a depth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Host,
+    Dpu(u8),
+}
+
+impl Owner {
+    /// The depth of the DPU that is meant, if it is one.
+    pub(crate) fn dpu(self) -> Option<u8> {
+        match self {
+            Self::Host => None,
+            Self::Dpu(depth) => Some(depth),
+        }
+    }
+}
+
+/// What is asked of a counter, a note or an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Record {
+    Counter,
+    Note,
+    Done,
+    Failed,
+    Running,
+    Tries,
+    /// Seconds since the action's last try, absent if there was none.
+    Age,
+}
+
+/// A health report of the pack: of the host, or of the DPU bound at a depth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ReportRef {
+    pub(crate) report: usize,
+    pub(crate) dpu: Option<u8>,
+}
+
+/// What is asked of a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Query {
+    /// An alert of this probe, if given, with this classification, if given.
+    Has { probe: Option<Arc<str>>, class: Option<Arc<str>> },
+    /// None of the stored reports behind it is there.
+    Missing,
+    /// How many alerts it has.
+    Alerts,
+}
+
+impl Expr {
+    pub(crate) fn apply(op: Op, args: impl IntoIterator<Item = Self>) -> Self {
+        Self::Apply(op, args.into_iter().collect())
+    }
+
+    /// The opposite of a bool.
+    pub(crate) fn not(self) -> Self {
+        match self {
+            Self::Bool(value) => Self::Bool(!value),
+            Self::Apply(Op::Not, args) => match <[Self; 1]>::try_from(args.into_vec()) {
+                Ok([inner]) => inner,
+                Err(args) => Self::apply(Op::Not, [Self::Apply(Op::Not, args.into())]),
+            },
+            other => Self::apply(Op::Not, [other]),
+        }
+    }
+
+    /// The parts of an expression, in the order in which they are asked for.
+    pub(crate) fn children(&self) -> &[Self] {
+        match self {
+            Self::Each(_, _, parts) | Self::Apply(_, parts) => parts,
+            Self::If(parts) => &**parts,
+            _ => &[],
+        }
+    }
+
+    /// The same with its parts replaced.
+    pub(crate) fn map(&self, change: impl FnMut(&Self) -> Self) -> Self {
+        match self {
+            Self::Each(quantifier, depth, parts) => Self::Each(*quantifier, *depth, parts.iter().map(change).collect()),
+            Self::Apply(op, parts) => Self::Apply(*op, parts.iter().map(change).collect()),
+            Self::If(parts) => Self::If(Box::new(parts.each_ref().map(change))),
+            leaf => leaf.clone(),
+        }
+    }
+
+    /// Shows all parts at any depth to `visit`, itself first.
+    pub(crate) fn walk(&self, visit: &mut impl FnMut(&Self)) {
+        visit(self);
+        self.children().iter().for_each(|child| child.walk(visit));
+    }
+
+    /// How many parts it has, words of lists included.
+    pub(crate) fn size(&self) -> usize {
+        let own = match self {
+            Self::Words(words) => words.len(),
+            Self::Numbers(numbers) => numbers.len(),
+            _ => 1,
+        };
+        own + self.children().iter().map(Self::size).sum::<usize>()
+    }
+
+    /// It can fail to answer.
+    pub(crate) fn can_fail(&self, report_fails: &impl Fn(usize) -> bool) -> bool {
+        let own = match self {
+            Self::Apply(op, _) => op.entry().can_fail,
+            Self::Report(at, _) => report_fails(at.report),
+            _ => false,
+        };
+        own || self.children().iter().any(|child| child.can_fail(report_fails))
+    }
+
+    /// Depths of the DPUs that it asks about and does not bind itself.
+    pub(crate) fn dpus(&self) -> BTreeSet<u8> {
+        let mut depths: BTreeSet<u8> = self.children().iter().flat_map(Self::dpus).collect();
+        match self {
+            Self::Each(_, depth, parts) if parts.len() == 1 => drop(depths.remove(depth)),
+            Self::Fact(fact) => depths.extend(fact.dpu()),
+            Self::Record(owner, ..) => depths.extend(owner.dpu()),
+            Self::Report(at, _) => depths.extend(at.dpu),
+            _ => {}
+        }
+        depths
+    }
+}
+
+/// Seconds since an action's last try.
+pub(crate) fn seconds_since(host: &Snapshot, at: u64) -> i64 {
+    i64::try_from(host.now.saturating_sub(at) / 1_000_000).unwrap_or(i64::MAX)
+}

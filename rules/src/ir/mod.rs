@@ -1,0 +1,20 @@
+//! What a pack is after loading, and what it is asked about and answers with: plain data. Imports nothing of the crate.
+
+pub(crate) mod decision;
+pub(crate) mod expr;
+pub(crate) mod fault;
+pub(crate) mod guard;
+pub(crate) mod health;
+pub(crate) mod limits;
+pub(crate) mod line;
+pub(crate) mod members;
+pub(crate) mod operand;
+pub(crate) mod operators;
+pub(crate) mod pack;
+pub(crate) mod reads;
+pub(crate) mod signature;
+pub(crate) mod snapshot;
+pub(crate) mod specialise;
+pub(crate) mod state_path;
+pub(crate) mod trace;
+pub(crate) mod view;

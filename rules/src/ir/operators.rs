@@ -1,0 +1,299 @@
+//! The operators of the rule language: one table that lowering, types, evaluation, time and explanation read. A new
+//! operator is one variant of [`Op`] and one entry of [`OPERATORS`].
+
+use std::borrow::Cow;
+
+use Kind::{Bool, Int, MaybeInt, MaybeText, Numbers, Shown, Text, Texts, Version, Words};
+
+use crate::ir::{
+    expr::{Evaluated, GuardError},
+    line::{Compare, Line},
+    operand::Operand,
+    state_path::is_within,
+};
+
+/// An operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Op {
+    And,
+    Or,
+    Not,
+    Then,
+    Equal,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+    Negate,
+    Join,
+    OrElse,
+    Known,
+    Contains,
+    StartsWith,
+    EndsWith,
+    Within,
+    VersionAtLeast,
+    ToLower,
+    ToUpper,
+    Length,
+    IsEmpty,
+    First,
+    Min,
+    Max,
+    Abs,
+}
+
+/// The kind of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Bool,
+    Int,
+    Text,
+    Version,
+    /// A list of texts: a fact.
+    Texts,
+    /// A list of texts that is written in the rule.
+    Words,
+    Numbers,
+    /// A number that can be absent.
+    MaybeInt,
+    MaybeText,
+    /// Of an argument: whatever can be shown as text.
+    Shown,
+}
+
+/// What a literal text has to be among, when it meets a text of which the words are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Literal {
+    /// Anything.
+    Any,
+    /// The beginning of one.
+    Beginning,
+    /// The path of a state, or of those below it.
+    State,
+}
+
+/// How an answer follows the clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Time {
+    /// It changes only when one of its parts does.
+    Parts,
+    /// Two numbers compare.
+    Order(Compare),
+    /// Two values of any kind are equal.
+    Equal,
+    /// A line if its parts are lines.
+    Linear(fn(&[Line]) -> Option<Line>),
+    /// Its first part, if that is known, else the second.
+    FirstKnown,
+    /// It is not known how.
+    Opaque,
+}
+
+/// An operator, in all that has to be known of it.
+pub(crate) struct Operator {
+    pub(crate) op: Op,
+    /// As rules write it: between, before, or as a function or method of its first argument.
+    pub(crate) name: &'static str,
+    /// Kinds of arguments that it takes, and the kind of its answer for them.
+    pub(crate) takes: &'static [(&'static [Kind], Kind)],
+    pub(crate) literal: Literal,
+    pub(crate) can_fail: bool,
+    pub(crate) time: Time,
+    pub(crate) apply: for<'a> fn(&[Operand<'a>]) -> Evaluated<Operand<'a>>,
+}
+
+impl Op {
+    #[inline]
+    pub(crate) fn entry(self) -> &'static Operator {
+        &OPERATORS[self as usize]
+    }
+
+    /// The comparison of numbers that it is, if it is one.
+    pub(crate) fn compare(self) -> Option<Compare> {
+        match (self, self.entry().time) {
+            (Self::Equal, _) => Some(Compare::Equal),
+            (_, Time::Order(compare)) => Some(compare),
+            _ => None,
+        }
+    }
+}
+
+/// An entry for an operator without anything special.
+const fn plain(
+    op: Op,
+    name: &'static str,
+    takes: &'static [(&'static [Kind], Kind)],
+    apply: for<'a> fn(&[Operand<'a>]) -> Evaluated<Operand<'a>>,
+) -> Operator {
+    Operator { op, name, takes, literal: Literal::Any, can_fail: false, time: Time::Opaque, apply }
+}
+
+const fn order(
+    op: Op,
+    name: &'static str,
+    compare: Compare,
+    apply: for<'a> fn(&[Operand<'a>]) -> Evaluated<Operand<'a>>,
+) -> Operator {
+    Operator { time: Time::Order(compare), ..plain(op, name, &[(&[Int, Int], Bool)], apply) }
+}
+
+/// An entry for arithmetic, which fails where the answer is no number of 64 bits.
+const fn arithmetic(
+    op: Op,
+    name: &'static str,
+    takes: &'static [(&'static [Kind], Kind)],
+    time: Time,
+    apply: for<'a> fn(&[Operand<'a>]) -> Evaluated<Operand<'a>>,
+) -> Operator {
+    Operator { can_fail: true, time, ..plain(op, name, takes, apply) }
+}
+
+const fn with_literal(literal: Literal, operator: Operator) -> Operator {
+    Operator { literal, ..operator }
+}
+
+const INTS: &[(&[Kind], Kind)] = &[(&[Int, Int], Int)];
+
+/// All operators, in the order of [`Op`].
+pub(crate) static OPERATORS: [Operator; 31] = [
+    // These three are asked part by part, until one decides.
+    Operator { time: Time::Parts, ..plain(Op::And, "&&", &[], |of| Ok(of.iter().all(|a| *a == true).into())) },
+    Operator { time: Time::Parts, ..plain(Op::Or, "||", &[], |of| Ok(of.iter().any(|a| *a == true).into())) },
+    Operator { time: Time::Parts, ..plain(Op::Not, "!", &[(&[Bool], Bool)], |of| Ok((of[0] != true).into())) },
+    // What was bound by `let` before the last is asked for all the same: it can fail.
+    Operator { time: Time::Parts, ..plain(Op::Then, "let", &[], |of| Ok(of[of.len() - 1].clone())) },
+    Operator { time: Time::Equal, ..plain(Op::Equal, "==", &[], |of| Ok(of[0].equals(&of[1]).into())) },
+    order(Op::Less, "<", Compare::Less, |of| compared(Compare::Less, of)),
+    order(Op::LessEqual, "<=", Compare::LessEqual, |of| compared(Compare::LessEqual, of)),
+    order(Op::Greater, ">", Compare::Greater, |of| compared(Compare::Greater, of)),
+    order(Op::GreaterEqual, ">=", Compare::GreaterEqual, |of| compared(Compare::GreaterEqual, of)),
+    arithmetic(Op::Add, "+", INTS, Time::Linear(|of| of[0].plus(of[1])), |of| ints(of, i64::checked_add)),
+    arithmetic(Op::Subtract, "-", INTS, Time::Linear(|of| of[0].minus(of[1])), |of| ints(of, i64::checked_sub)),
+    arithmetic(Op::Multiply, "*", INTS, Time::Linear(times), |of| ints(of, i64::checked_mul)),
+    arithmetic(Op::Divide, "/", INTS, Time::Opaque, |of| divided(of, i64::checked_div)),
+    arithmetic(Op::Remainder, "%", INTS, Time::Opaque, |of| divided(of, i64::checked_rem)),
+    arithmetic(Op::Negate, "-", &[(&[Int], Int)], Time::Linear(|of| of[0].times(-1)), |of| int(of, i64::checked_neg)),
+    plain(Op::Join, "+", &[(&[Text, Shown], Text), (&[Shown, Text], Text)], |of| {
+        Ok(Operand::Text(Cow::Owned(joined(of))))
+    }),
+    Operator {
+        time: Time::FirstKnown,
+        ..plain(Op::OrElse, "or", &[(&[MaybeInt, Int], Int), (&[MaybeText, Text], Text)], |of| {
+            Ok(if of[0] == Operand::Absent { of[1].clone() } else { of[0].clone() })
+        })
+    },
+    Operator {
+        time: Time::Parts,
+        ..plain(Op::Known, "known", &[(&[MaybeInt], Bool), (&[MaybeText], Bool), (&[Version], Bool)], |of| {
+            Ok((of[0] != Operand::Absent).into())
+        })
+    },
+    plain(
+        Op::Contains,
+        "contains",
+        &[(&[Texts, Text], Bool), (&[Words, Text], Bool), (&[Numbers, Int], Bool), (&[Text, Text], Bool)],
+        |of| Ok(of[0].contains(&of[1]).into()),
+    ),
+    with_literal(
+        Literal::Beginning,
+        plain(Op::StartsWith, "starts_with", &[(&[Text, Text], Bool)], |of| {
+            Ok(texts(of, |text, start| text.starts_with(start)))
+        }),
+    ),
+    plain(Op::EndsWith, "ends_with", &[(&[Text, Text], Bool)], |of| Ok(texts(of, |text, end| text.ends_with(end)))),
+    with_literal(Literal::State, plain(Op::Within, "within", &[(&[Text, Text], Bool)], |of| Ok(texts(of, is_within)))),
+    plain(Op::VersionAtLeast, "version_at_least", &[(&[Text, Text], Bool)], |of| Ok(texts(of, version_at_least))),
+    plain(Op::ToLower, "to_lower", &[(&[Text], Text)], |of| Ok(Operand::Text(Cow::Owned(of[0].text().to_lowercase())))),
+    plain(Op::ToUpper, "to_upper", &[(&[Text], Text)], |of| Ok(Operand::Text(Cow::Owned(of[0].text().to_uppercase())))),
+    plain(Op::Length, "len", &[(&[Texts], Int), (&[Words], Int), (&[Numbers], Int), (&[Text], Int)], |of| {
+        Ok(Operand::Int(i64::try_from(of[0].length()).unwrap_or(i64::MAX)))
+    }),
+    plain(Op::IsEmpty, "is_empty", &[(&[Texts], Bool), (&[Words], Bool), (&[Numbers], Bool), (&[Text], Bool)], |of| {
+        Ok((of[0].length() == 0).into())
+    }),
+    plain(Op::First, "first", &[(&[Texts], MaybeText), (&[Words], MaybeText), (&[Numbers], MaybeInt)], |of| {
+        Ok(of[0].first())
+    }),
+    plain(Op::Min, "min", INTS, |of| ints(of, |a, b| Some(a.min(b)))),
+    plain(Op::Max, "max", INTS, |of| ints(of, |a, b| Some(a.max(b)))),
+    arithmetic(Op::Abs, "abs", &[(&[Int], Int)], Time::Opaque, |of| int(of, i64::checked_abs)),
+];
+
+fn compared<'a>(compare: Compare, of: &[Operand<'a>]) -> Evaluated<Operand<'a>> {
+    Ok(compare.holds(of[0].int(), of[1].int()).into())
+}
+
+fn int<'a>(of: &[Operand<'a>], operation: fn(i64) -> Option<i64>) -> Evaluated<Operand<'a>> {
+    operation(of[0].int()).map(Operand::Int).ok_or(GuardError::Overflow)
+}
+
+fn ints<'a>(of: &[Operand<'a>], operation: fn(i64, i64) -> Option<i64>) -> Evaluated<Operand<'a>> {
+    operation(of[0].int(), of[1].int()).map(Operand::Int).ok_or(GuardError::Overflow)
+}
+
+fn divided<'a>(of: &[Operand<'a>], operation: fn(i64, i64) -> Option<i64>) -> Evaluated<Operand<'a>> {
+    if of[1].int() == 0 { Err(GuardError::DivisionByZero) } else { ints(of, operation) }
+}
+
+fn texts<'a>(of: &[Operand<'a>], holds: fn(&str, &str) -> bool) -> Operand<'a> {
+    holds(of[0].text(), of[1].text()).into()
+}
+
+fn joined(of: &[Operand<'_>]) -> String {
+    of.iter().map(Operand::shown).collect()
+}
+
+/// A line times a number that stands still.
+fn times(of: &[Line]) -> Option<Line> {
+    match (of[0].slope, of[1].slope) {
+        (_, 0) => of[0].times(of[1].now),
+        (0, _) => of[1].times(of[0].now),
+        _ => None,
+    }
+}
+
+/// Compares dotted versions such as `24.10` and `BF-24.04-5` number by number; text that is no number counts as none.
+fn version_at_least(version: &str, least: &str) -> bool {
+    let numbers = |text: &str| -> Vec<u64> {
+        text.split(|c: char| !c.is_ascii_digit())
+            .filter(|part| !part.is_empty())
+            .map_while(|n| n.parse().ok())
+            .collect()
+    };
+    let (version, least) = (numbers(version), numbers(least));
+    !version.is_empty() && version >= least
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operator_is_found_at_its_place_in_the_table() {
+        for (place, operator) in OPERATORS.iter().enumerate() {
+            assert_eq!(operator.op as usize, place, "{}", operator.name);
+        }
+    }
+
+    #[test]
+    fn versions_compare_by_number() {
+        for (version, least, holds) in [
+            ("24.10", "24.10", true),
+            ("24.10.1", "24.10", true),
+            ("24.9", "24.10", false),
+            ("BF-24.10-24", "24.10", true),
+            ("BF-24.04-5", "24.10", false),
+            ("25", "24.10", true),
+            ("", "24.10", false),
+            ("unknown", "24.10", false),
+        ] {
+            assert_eq!(version_at_least(version, least), holds, "{version} >= {least}");
+        }
+    }
+}

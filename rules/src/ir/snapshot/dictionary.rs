@@ -1,0 +1,292 @@
+//! How a field of the snapshot becomes a fact: one macro call per area gives the struct, its serde form, the entry in
+//! the dictionary and the getter that guards use. A fact cannot be readable but undocumented, or the reverse.
+
+use std::sync::LazyLock;
+
+use proto::ConfigVersion;
+
+use crate::ir::snapshot::{
+    Dpu, Snapshot,
+    question::{Question, Test, of_value},
+};
+
+/// What a guard sees when it reads a fact.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value<'a> {
+    /// Nobody has supplied the fact.
+    Absent,
+    /// A yes or no.
+    Bool(bool),
+    /// A count, or seconds.
+    Int(i64),
+    /// A text, or one word of an enumeration.
+    Text(&'a str),
+    /// A config version.
+    Version(ConfigVersion),
+    /// A list of texts.
+    Texts(&'a [String]),
+}
+
+impl std::fmt::Display for Value<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Absent => f.write_str("absent"),
+            Value::Bool(value) => value.fmt(f),
+            Value::Int(value) => value.fmt(f),
+            Value::Text(value) => write!(f, "\"{value}\""),
+            Value::Version(value) => value.fmt(f),
+            Value::Texts(values) => write!(f, "[{}]", values.join(", ")),
+        }
+    }
+}
+
+/// The type of a fact, as far as the checks at load time need it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FactType {
+    /// A yes or no.
+    Bool,
+    /// A whole number.
+    Int,
+    /// Whole seconds.
+    Seconds,
+    /// Seconds since something happened: rises with the clock.
+    Age,
+    /// Free text.
+    Text,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A config version.
+    Version,
+    /// A list of texts.
+    Texts,
+}
+
+impl std::fmt::Display for FactType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FactType::Bool => f.write_str("bool"),
+            FactType::Int => f.write_str("int"),
+            FactType::Seconds => f.write_str("seconds"),
+            FactType::Age => f.write_str("seconds since"),
+            FactType::Text => f.write_str("text"),
+            FactType::Word(words) => f.write_str(&words.join("|")),
+            FactType::Version => f.write_str("version"),
+            FactType::Texts => f.write_str("list of text"),
+        }
+    }
+}
+
+/// Reads one fact. The DPU is the one a rule looks at; facts of the host ignore it.
+pub(crate) type Getter = for<'a> fn(&'a Snapshot, &'a Dpu) -> Value<'a>;
+
+/// Reads the field of a fact.
+pub(crate) type Field<T> = for<'a> fn(&'a Snapshot, &'a Dpu) -> &'a T;
+
+/// The field of a fact that is often compared with another fact.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Typed {
+    Bool(Field<bool>),
+    Int(Field<i64>),
+    Version(Field<Option<ConfigVersion>>),
+    Other,
+}
+
+/// One entry of the fact dictionary.
+#[derive(Debug, Clone, Copy)]
+pub struct Fact {
+    /// Area that holds the fact: `instance` for `h.instance.present`, `dpu` for facts of one DPU.
+    pub area: &'static str,
+    /// Name within the area.
+    pub name: &'static str,
+    /// Type of the value.
+    pub kind: FactType,
+    /// The fact can be absent; a rule has to say what that means, with `.or(default)` or `.known`.
+    pub optional: bool,
+    /// What it means.
+    pub meaning: &'static str,
+    /// Who supplies it.
+    pub supplier: &'static str,
+    /// It follows from moments that are stored, or from other facts, and cannot be set by itself.
+    pub derived: bool,
+    pub(crate) get: Getter,
+    pub(crate) typed: fn() -> Typed,
+    pub(crate) test: fn(Question) -> Test,
+}
+
+impl Fact {
+    /// Its value for a host: a fact of a DPU has that of the DPU given.
+    #[must_use]
+    pub fn value<'a>(&self, host: &'a Snapshot, dpu: Option<&'a Dpu>) -> Value<'a> {
+        (self.get)(host, dpu.unwrap_or(&NO_DPU))
+    }
+}
+
+/// Stands where no DPU is bound.
+pub(crate) static NO_DPU: LazyLock<Dpu> = LazyLock::new(Dpu::default);
+
+/// The way to the field of a fact.
+pub(crate) trait Read<T>: for<'a> Fn(&'a Snapshot, &'a Dpu) -> &'a T + Send + Sync + 'static {}
+impl<T, R: for<'a> Fn(&'a Snapshot, &'a Dpu) -> &'a T + Send + Sync + 'static> Read<T> for R {}
+
+/// A Rust type that a fact can have.
+pub(crate) trait FactField: Sized + 'static {
+    const KIND: FactType;
+    const OPTIONAL: bool = false;
+    fn value(&self) -> Value<'_>;
+    fn test(read: impl Read<Self>, question: Question) -> Test {
+        of_value(move |s, d| read(s, d).value(), question)
+    }
+    fn typed(_field: Field<Self>) -> Typed {
+        Typed::Other
+    }
+    fn typed_option(_field: Field<Option<Self>>) -> Typed {
+        Typed::Other
+    }
+}
+
+impl FactField for bool {
+    const KIND: FactType = FactType::Bool;
+    fn value(&self) -> Value<'_> {
+        Value::Bool(*self)
+    }
+    fn typed(field: Field<Self>) -> Typed {
+        Typed::Bool(field)
+    }
+}
+
+impl FactField for i64 {
+    const KIND: FactType = FactType::Int;
+    fn value(&self) -> Value<'_> {
+        Value::Int(*self)
+    }
+    fn typed(field: Field<Self>) -> Typed {
+        Typed::Int(field)
+    }
+}
+
+impl FactField for String {
+    const KIND: FactType = FactType::Text;
+    fn value(&self) -> Value<'_> {
+        Value::Text(self)
+    }
+}
+
+impl FactField for Vec<String> {
+    const KIND: FactType = FactType::Texts;
+    fn value(&self) -> Value<'_> {
+        Value::Texts(self)
+    }
+}
+
+impl FactField for ConfigVersion {
+    const KIND: FactType = FactType::Version;
+    fn value(&self) -> Value<'_> {
+        Value::Version(*self)
+    }
+    fn typed_option(field: Field<Option<Self>>) -> Typed {
+        Typed::Version(field)
+    }
+}
+
+impl<T: FactField> FactField for Option<T> {
+    const KIND: FactType = T::KIND;
+    const OPTIONAL: bool = true;
+    fn value(&self) -> Value<'_> {
+        self.as_ref().map_or(Value::Absent, T::value)
+    }
+    fn typed(field: Field<Self>) -> Typed {
+        T::typed_option(field)
+    }
+}
+
+/// Declares an enumeration whose words are its serde form and what rules compare with.
+macro_rules! words {
+    ($(#[doc = $doc:literal])+ $name:ident { $(#[doc = $first_doc:literal] $first:ident = $first_word:literal)? ; $(#[doc = $variant_doc:literal] $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[doc = $doc])+
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        pub enum $name {
+            $(#[doc = $first_doc] #[default] #[serde(rename = $first_word)] $first,)?
+            $(#[doc = $variant_doc] #[serde(rename = $word)] $variant),+
+        }
+
+        impl $name {
+            /// The word that rules compare with.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$first => $first_word,)? $(Self::$variant => $word),+ }
+            }
+        }
+
+        impl $crate::ir::snapshot::dictionary::FactField for $name {
+            const KIND: $crate::ir::snapshot::dictionary::FactType =
+                $crate::ir::snapshot::dictionary::FactType::Word(&[$($first_word,)? $($word),+]);
+            fn value(&self) -> $crate::ir::snapshot::dictionary::Value<'_> {
+                $crate::ir::snapshot::dictionary::Value::Text(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+/// Declares an area: a struct of facts, then facts that are derived from it and the rest of the snapshot.
+macro_rules! area {
+    (
+        $(#[doc = $doc:literal])+
+        $name:ident as $area:literal at |$snapshot:ident, $dpu:ident| $place:expr;
+        facts { $( $supplier:literal: $( $(#[doc = $fact_doc:literal])+ $(#[serde($($serde:tt)*)])? $fact:ident : $type:ty, )+ )* }
+        raw { $( $(#[doc = $raw_doc:literal])+ $(#[serde($($raw_serde:tt)*)])? $raw:ident : $raw_type:ty, )* }
+        derived { $( $origin:literal: $( $(#[doc = $derived_doc:literal])+ $derived:ident : $kind:ident $(($optional:ident))? = $value:expr, )+ )* }
+    ) => {
+        $(#[doc = $doc])+
+        #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $name {
+            $($( $(#[doc = $fact_doc])+ $(#[serde($($serde)*)])? pub $fact: $type, )+)*
+            $( $(#[doc = $raw_doc])+ $(#[serde($($raw_serde)*)])? pub $raw: $raw_type, )*
+        }
+
+        impl $name {
+            pub(crate) const FACTS: &'static [$crate::ir::snapshot::dictionary::Fact] = &[
+                $($( $crate::ir::snapshot::dictionary::Fact {
+                    area: $area,
+                    name: stringify!($fact),
+                    kind: <$type as $crate::ir::snapshot::dictionary::FactField>::KIND,
+                    optional: <$type as $crate::ir::snapshot::dictionary::FactField>::OPTIONAL,
+                    meaning: concat!($($fact_doc),+),
+                    supplier: $supplier,
+                    derived: false,
+                    get: |$snapshot, $dpu| {
+                        let _ = ($snapshot, $dpu);
+                        $crate::ir::snapshot::dictionary::FactField::value(&$place.$fact)
+                    },
+                    typed: || <$type as $crate::ir::snapshot::dictionary::FactField>::typed(|$snapshot, $dpu| {
+                        let _ = ($snapshot, $dpu);
+                        &$place.$fact
+                    }),
+                    test: |question| <$type as $crate::ir::snapshot::dictionary::FactField>::test(
+                        |$snapshot, $dpu| { let _ = ($snapshot, $dpu); &$place.$fact },
+                        question,
+                    ),
+                }, )+)*
+                $($( $crate::ir::snapshot::dictionary::Fact {
+                    area: $area,
+                    name: stringify!($derived),
+                    kind: $crate::ir::snapshot::dictionary::FactType::$kind,
+                    optional: area!(@optional $($optional)?),
+                    meaning: concat!($($derived_doc),+),
+                    supplier: $origin,
+                    derived: true,
+                    get: |$snapshot, $dpu| { let _ = ($snapshot, $dpu); $value },
+                    typed: || $crate::ir::snapshot::dictionary::Typed::Other,
+                    test: |question| $crate::ir::snapshot::question::of_value(
+                        |$snapshot, $dpu| { let _ = ($snapshot, $dpu); $value },
+                        question,
+                    ),
+                }, )+)*
+            ];
+        }
+    };
+    (@optional) => { false };
+    (@optional optional) => { true };
+}
+pub(crate) use area;

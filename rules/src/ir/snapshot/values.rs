@@ -1,0 +1,43 @@
+//! Moments and config versions in snapshots: what rules may know of a moment are ages and orders, never a clock.
+
+use crate::ir::snapshot::dictionary::Value;
+
+/// Microseconds since the epoch.
+pub type Micros = u64;
+
+/// Whole seconds from `since` to `now`, never negative.
+#[allow(clippy::cast_possible_wrap, reason = "microseconds divided by a million fit")]
+pub(super) fn seconds(now: Micros, since: Micros) -> i64 {
+    (now.saturating_sub(since) / 1_000_000) as i64
+}
+
+pub(super) fn age<'a>(now: Micros, since: Option<Micros>) -> Value<'a> {
+    since.map_or(Value::Absent, |since| Value::Int(seconds(now, since)))
+}
+
+/// `moment` is known and strictly later than `than`.
+pub(super) fn after<'a>(moment: Option<Micros>, than: Micros) -> Value<'a> {
+    Value::Bool(moment.is_some_and(|moment| moment > than))
+}
+
+/// Versions as text in the serialised form.
+pub(super) mod version {
+    use proto::ConfigVersion;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(in crate::ir::snapshot) fn serialize<S: Serializer>(
+        version: &Option<ConfigVersion>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match version {
+            Some(version) => serializer.collect_str(version),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(in crate::ir::snapshot) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<ConfigVersion>, D::Error> {
+        Option::<String>::deserialize(deserializer)?.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+    }
+}

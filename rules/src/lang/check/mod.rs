@@ -1,0 +1,29 @@
+//! Faults that only the pack as a whole can show: graph, arms, names that nobody uses.
+
+mod arms;
+mod conditions;
+pub(crate) mod graph;
+mod records;
+
+use crate::{
+    ir::{
+        fault::Faults,
+        pack::{Pack, Verb},
+    },
+    lang::resolve::AnyRule,
+};
+
+pub(crate) fn check(rules: &Pack, any: &[AnyRule], faults: &mut Faults) {
+    graph::check(rules, any, faults);
+    arms::check(rules, any, faults);
+    records::check(rules, faults);
+    conditions::check(rules, faults);
+    for (number, gate) in rules.gates.iter().enumerate() {
+        let used = rules.arms.iter().any(|arm| matches!(arm.verb, Verb::Pass { gate, .. } if gate == number));
+        let twice = rules.gates[..number].iter().any(|other| other.name == gate.name);
+        if !used && !twice {
+            let message = format!("no state passes gate `{}`", gate.name);
+            faults.hint("unused-gate", &gate.place, message, "remove it, or add `.pass(…)` where it is meant to hold");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The arms of a state: `go`, `pass`, `wait`, `fail`, `delete`, `steps`, and what is said of each.
+
+use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, Map, NativeCallContext};
+
+use crate::{
+    ir::{
+        decision::Argument,
+        guard::{Selection, Wanted},
+    },
+    lang::declare::{
+        ActionDecl, ArmDecl, Collector, Declarations, Named, OnFailureDecl, VerbDecl, guard, here, states::Chain, used,
+    },
+};
+
+impl Declarations {
+    fn add_arm(&mut self, ctx: &NativeCallContext, chain: Chain, verb: VerbDecl) -> Result<Chain, Box<EvalAltResult>> {
+        let Some(block) = self.room()?.blocks.get_mut(chain.block) else { return Ok(chain) };
+        block.arms.push(ArmDecl {
+            place: here(ctx),
+            verb,
+            conditions: Vec::new(),
+            select: None,
+            split: None,
+            actions: Vec::new(),
+            counts: Vec::new(),
+            resets: Vec::new(),
+            notes: Vec::new(),
+            cause: None,
+            clears_failure: None,
+            or_fail: false,
+        });
+        Ok(Chain { arm: Some(block.arms.len() - 1), ..chain })
+    }
+
+    /// Changes the arm that was added last.
+    fn arm(&mut self, ctx: &NativeCallContext, chain: Chain, change: impl FnOnce(&mut ArmDecl)) -> Chain {
+        let arm = chain.arm.and_then(|arm| self.blocks.get_mut(chain.block)?.arms.get_mut(arm));
+        match arm {
+            Some(arm) => change(arm),
+            None => {
+                let message = format!("`{}` says something about an arm, and there is none before it", ctx.fn_name());
+                let hint = "put it after `go`, `pass`, `wait`, `fail` or `delete`";
+                self.faults.hint("misplaced-verb", &here(ctx), message, hint);
+            }
+        }
+        chain
+    }
+
+    /// Changes the last action of the last arm.
+    fn action(&mut self, ctx: &NativeCallContext, chain: Chain, change: impl FnOnce(&mut ActionDecl)) -> Chain {
+        let arm = chain.arm.and_then(|arm| self.blocks.get_mut(chain.block)?.arms.get_mut(arm));
+        match arm.and_then(|arm| arm.actions.last_mut()) {
+            Some(action) => change(action),
+            None => {
+                let message =
+                    format!("`{}` says something about an action, and there is none before it", ctx.fn_name());
+                self.faults.hint("misplaced-verb", &here(ctx), message, "put it after `does`");
+            }
+        }
+        chain
+    }
+}
+
+pub(super) fn register(collector: &Collector, engine: &mut Engine) {
+    verbs(collector, engine);
+    conditions(collector, engine);
+    actions(collector, engine);
+    effects(collector, engine);
+}
+
+fn verbs(collector: &Collector, engine: &mut Engine) {
+    type Make = fn(&NativeCallContext, &str) -> VerbDecl;
+    let verbs: [(&str, Make); 6] = [
+        ("go", |ctx, to| VerbDecl::Go(used(ctx, to))),
+        ("host_go", |ctx, to| VerbDecl::HostGo(used(ctx, to))),
+        ("steps", |ctx, steps| VerbDecl::Steps(used(ctx, steps))),
+        ("pass", |ctx, gate| VerbDecl::Pass(used(ctx, gate))),
+        ("wait", |_, reason| VerbDecl::Wait(reason.to_owned())),
+        ("fail", |_, reason| VerbDecl::Fail(reason.to_owned())),
+    ];
+    for (verb, make) in verbs {
+        let to = collector.clone();
+        engine.register_fn(verb, move |ctx: NativeCallContext, chain: Chain, of: &str| {
+            let verb = make(&ctx, of);
+            to.lock().add_arm(&ctx, chain, verb)
+        });
+    }
+    let to = collector.clone();
+    engine.register_fn("delete", move |ctx: NativeCallContext, chain: Chain| {
+        to.lock().add_arm(&ctx, chain, VerbDecl::Delete)
+    });
+}
+
+fn conditions(collector: &Collector, engine: &mut Engine) {
+    for (verb, wanted) in [("when", Wanted::Yes), ("unless", Wanted::No)] {
+        let to = collector.clone();
+        engine.register_fn(verb, move |ctx: NativeCallContext, chain: Chain, closure: FnPtr| {
+            let condition = (guard(&ctx, closure), wanted);
+            to.lock().arm(&ctx, chain, |arm| arm.conditions.push(condition))
+        });
+    }
+    for (verb, selection) in [("each_dpu", Selection::Each), ("first_dpu", Selection::First)] {
+        let to = collector.clone();
+        engine.register_fn(verb, move |ctx: NativeCallContext, chain: Chain, closure: FnPtr| {
+            let select = (guard(&ctx, closure), selection);
+            to.lock().arm(&ctx, chain, |arm| arm.select = Some(select))
+        });
+    }
+    let to = collector.clone();
+    engine.register_fn("for_dpus", move |ctx: NativeCallContext, chain: Chain, closure: FnPtr| {
+        let split = guard(&ctx, closure);
+        to.lock().arm(&ctx, chain, |arm| arm.split = Some((split, None)))
+    });
+    let to = collector.clone();
+    engine.register_fn("others", move |ctx: NativeCallContext, chain: Chain, state: &str| {
+        let others = used(&ctx, state);
+        let mut to = to.lock();
+        let mut misplaced = false;
+        to.arm(&ctx, chain, |arm| match &mut arm.split {
+            Some((_, state)) => *state = Some(others),
+            None => misplaced = true,
+        });
+        if misplaced {
+            to.faults.hint("misplaced-verb", &here(&ctx), "`others` of which DPUs?", "put it after `for_dpus`");
+        }
+        chain
+    });
+}
+
+fn actions(collector: &Collector, engine: &mut Engine) {
+    let to = collector.clone();
+    engine.register_fn("does", move |ctx: NativeCallContext, chain: Chain, name: &str| {
+        let action = ActionDecl { name: used(&ctx, name), args: Vec::new(), on_failure: OnFailureDecl::Stay };
+        to.lock().arm(&ctx, chain, |arm| arm.actions.push(action))
+    });
+    let to = collector.clone();
+    engine.register_fn("does", move |ctx: NativeCallContext, chain: Chain, name: &str, args: Map| {
+        let mut to = to.lock();
+        let mut given = Vec::new();
+        for (key, value) in args {
+            match argument(value) {
+                Some(value) => given.push(Named { name: key.as_str().into(), place: here(&ctx), value }),
+                None => {
+                    let message = format!("argument `{key}` is none of: true or false, number, text, list of texts");
+                    to.faults.hint("type", &here(&ctx), message, "write `#{ name: value, … }`");
+                }
+            }
+        }
+        let action = ActionDecl { name: used(&ctx, name), args: given, on_failure: OnFailureDecl::Stay };
+        to.arm(&ctx, chain, |arm| arm.actions.push(action))
+    });
+    let to = collector.clone();
+    engine.register_fn("ignoring_failure", move |ctx: NativeCallContext, chain: Chain| {
+        to.lock().action(&ctx, chain, |action| action.on_failure = OnFailureDecl::Ignore)
+    });
+    let to = collector.clone();
+    engine.register_fn("or_go", move |ctx: NativeCallContext, chain: Chain, state: &str| {
+        let state = used(&ctx, state);
+        to.lock().action(&ctx, chain, |action| action.on_failure = OnFailureDecl::Go(state))
+    });
+}
+
+fn argument(value: Dynamic) -> Option<Argument> {
+    if let Ok(value) = value.as_bool() {
+        return Some(Argument::Bool(value));
+    }
+    if let Ok(value) = value.as_int() {
+        return Some(Argument::Int(value));
+    }
+    if value.is_string() {
+        return Some(Argument::Text(value.to_string().into()));
+    }
+    let items: Array = value.into_array().ok()?;
+    let items = items.into_iter().map(|item| item.into_string().ok().map(Into::into)).collect::<Option<_>>()?;
+    Some(Argument::Texts(items))
+}
+
+fn effects(collector: &Collector, engine: &mut Engine) {
+    let to = collector.clone();
+    engine.register_fn("count", move |ctx: NativeCallContext, chain: Chain, counter: &str| {
+        let counter = used(&ctx, counter);
+        to.lock().arm(&ctx, chain, |arm| arm.counts.push(counter))
+    });
+    let to = collector.clone();
+    engine.register_fn("reset", move |ctx: NativeCallContext, chain: Chain, counter: &str| {
+        let counter = used(&ctx, counter);
+        to.lock().arm(&ctx, chain, |arm| arm.resets.push(counter))
+    });
+    let to = collector.clone();
+    engine.register_fn("note", move |ctx: NativeCallContext, chain: Chain, note: &str, value: &str| {
+        let note = Named { name: note.into(), place: here(&ctx), value: value.to_owned() };
+        to.lock().arm(&ctx, chain, |arm| arm.notes.push(note))
+    });
+    let to = collector.clone();
+    engine.register_fn("cause", move |ctx: NativeCallContext, chain: Chain, cause: &str| {
+        let cause = used(&ctx, cause);
+        to.lock().arm(&ctx, chain, |arm| arm.cause = Some(cause))
+    });
+    let to = collector.clone();
+    engine.register_fn("clears_failure", move |ctx: NativeCallContext, chain: Chain| {
+        let place = here(&ctx);
+        to.lock().arm(&ctx, chain, |arm| arm.clears_failure = Some(place))
+    });
+    let to = collector.clone();
+    engine.register_fn("or_fail", move |ctx: NativeCallContext, chain: Chain| {
+        to.lock().arm(&ctx, chain, |arm| arm.or_fail = true)
+    });
+}

@@ -1,0 +1,129 @@
+//! `report` and `dpu_report`: what stored health reports add up to.
+
+use rhai::{Array, Engine, FnPtr, NativeCallContext};
+
+use crate::{
+    ir::snapshot::Alert,
+    lang::declare::{
+        AlertDecl, Collector, Declarations, Named, PartDecl, ReportDecl, SourceDecl, guard, here, texts, used,
+    },
+};
+
+/// The report that a chain is about.
+#[derive(Clone, Copy)]
+struct ReportChain(usize);
+
+impl Declarations {
+    fn part(&mut self, ctx: &NativeCallContext, chain: ReportChain, source: SourceDecl, instead: bool) -> ReportChain {
+        if let Some(report) = self.reports.get_mut(chain.0) {
+            report.value.parts.push(PartDecl {
+                place: here(ctx),
+                source,
+                instead,
+                only: None,
+                except: Vec::new(),
+                when: None,
+                unclassified: None,
+                or_alert: None,
+            });
+        }
+        chain
+    }
+
+    fn last_part(
+        &mut self,
+        ctx: &NativeCallContext,
+        chain: ReportChain,
+        change: impl FnOnce(&mut PartDecl),
+    ) -> ReportChain {
+        match self.reports.get_mut(chain.0).and_then(|report| report.value.parts.last_mut()) {
+            Some(part) => change(part),
+            None => {
+                let message =
+                    format!("`{}` says something about a part of a report, and there is none before it", ctx.fn_name());
+                self.faults.hint("misplaced-verb", &here(ctx), message, "put it after `with`, `with_dpus` or `alert`");
+            }
+        }
+        chain
+    }
+
+    fn alert(&mut self, ctx: &NativeCallContext, probe: &str, classes: Array, message: &str) -> AlertDecl {
+        let place = here(ctx);
+        let classifications = texts(classes.into()).unwrap_or_else(|| {
+            self.faults.hint("type", &place, "classifications are texts", "write `[\"Name\", …]`");
+            Vec::new()
+        });
+        let alert = Alert { id: probe.into(), message: message.into(), classifications, ..Alert::default() };
+        AlertDecl { place, alert }
+    }
+}
+
+pub(super) fn register(collector: &Collector, engine: &mut Engine) {
+    engine.register_type_with_name::<ReportChain>("report");
+    for (verb, of_dpu) in [("report", false), ("dpu_report", true)] {
+        let to = collector.clone();
+        engine.register_fn(verb, move |ctx: NativeCallContext, name: &str| {
+            let mut to = to.lock();
+            let value = ReportDecl { of_dpu, parts: Vec::new() };
+            to.reports.push(Named { name: name.into(), place: here(&ctx), value });
+            ReportChain(to.reports.len() - 1)
+        });
+    }
+    parts(collector, engine);
+    modifiers(collector, engine);
+}
+
+fn parts(collector: &Collector, engine: &mut Engine) {
+    for (verb, instead) in [("with", false), ("replaced_by", true)] {
+        let to = collector.clone();
+        engine.register_fn(verb, move |ctx: NativeCallContext, chain: ReportChain, source: &str| {
+            to.lock().part(&ctx, chain, SourceDecl::Stored(source.to_owned()), instead)
+        });
+    }
+    let to = collector.clone();
+    engine.register_fn("with_dpus", move |ctx: NativeCallContext, chain: ReportChain, report: &str| {
+        let report = used(&ctx, report);
+        to.lock().part(&ctx, chain, SourceDecl::Dpus(report), false)
+    });
+    let to = collector.clone();
+    engine.register_fn(
+        "alert",
+        move |ctx: NativeCallContext, chain: ReportChain, probe: &str, classes: Array, message: &str| {
+            let mut to = to.lock();
+            let alert = to.alert(&ctx, probe, classes, message);
+            to.part(&ctx, chain, SourceDecl::Alert(alert), false)
+        },
+    );
+}
+
+fn modifiers(collector: &Collector, engine: &mut Engine) {
+    let to = collector.clone();
+    engine.register_fn("only", move |ctx: NativeCallContext, chain: ReportChain, source: &str| {
+        let source = used(&ctx, source);
+        to.lock().last_part(&ctx, chain, |part| part.only = Some(source))
+    });
+    let to = collector.clone();
+    engine.register_fn("except", move |ctx: NativeCallContext, chain: ReportChain, source: &str| {
+        let source = used(&ctx, source);
+        to.lock().last_part(&ctx, chain, |part| part.except.push(source))
+    });
+    let to = collector.clone();
+    engine.register_fn("when", move |ctx: NativeCallContext, chain: ReportChain, closure: FnPtr| {
+        let when = guard(&ctx, closure);
+        to.lock().last_part(&ctx, chain, |part| part.when = Some(when))
+    });
+    let to = collector.clone();
+    engine.register_fn("unclassified_when", move |ctx: NativeCallContext, chain: ReportChain, closure: FnPtr| {
+        let when = guard(&ctx, closure);
+        to.lock().last_part(&ctx, chain, |part| part.unclassified = Some(when))
+    });
+    let to = collector.clone();
+    engine.register_fn(
+        "or_alert",
+        move |ctx: NativeCallContext, chain: ReportChain, probe: &str, classes: Array, message: &str| {
+            let mut to = to.lock();
+            let alert = to.alert(&ctx, probe, classes, message);
+            to.last_part(&ctx, chain, |part| part.or_alert = Some(alert))
+        },
+    );
+}

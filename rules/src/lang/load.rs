@@ -1,0 +1,189 @@
+//! A directory of scripts becomes a rule set: read, run once, resolve, check.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt::Write as _,
+    sync::Arc,
+};
+
+use rhai::{AST, Engine, EvalAltResult, ParseError, ParseErrorType, Scope, Token};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    ir::{
+        fault::{Faults, PackFaults, Place, did_you_mean},
+        limits,
+        pack::Pack,
+    },
+    lang::{
+        declare::{Collector, place},
+        lower::names::Functions,
+        resolve,
+        sandbox::{Meter, sandbox},
+    },
+};
+
+/// What a site sets differently from the pack, and what it can do.
+#[derive(Debug, Clone, Default)]
+pub struct LoadOptions {
+    /// Named times in seconds that replace the pack's.
+    pub timeouts: BTreeMap<String, i64>,
+    /// Named limits that replace the pack's.
+    pub limits: BTreeMap<String, i64>,
+    /// The actions that the controller can carry out; none to take the pack's word for it.
+    pub known_actions: Option<Vec<String>>,
+}
+
+/// Runs the scripts once, and resolves and checks what they declared.
+pub(crate) fn load_sources(sources: BTreeMap<Arc<str>, Arc<str>>, options: &LoadOptions) -> Result<Pack, PackFaults> {
+    let collector = Collector::default();
+    let mut engine = sandbox(limits::OPERATIONS);
+    allow_verbs(&mut engine);
+    let builtins = builtins(&engine);
+    collector.register(&mut engine);
+    let verbs = names(&engine.gen_fn_signatures(false));
+
+    let mut faults = Faults::default();
+    let asts = if too_large(&sources, &mut faults) { Vec::new() } else { compile(&engine, &sources, &mut faults) };
+    let mut functions = Functions::default();
+    let mut library = AST::empty();
+    for (file, ast) in &asts {
+        for name in functions.add(file, ast) {
+            let whole = Place { file: file.clone(), line: 0, column: 0 };
+            let message = format!("another file has a function `{name}` as well");
+            faults.hint("duplicate", &whole, message, "functions are known in all files: keep one of them");
+        }
+        library = library.merge(&ast.clone_functions_only());
+    }
+    for (file, ast) in &asts {
+        let mut runnable = library.merge(ast);
+        runnable.set_source(file.as_ref());
+        let _meter = Meter::new(limits::OPERATIONS);
+        if let Err(error) = engine.run_ast_with_scope(&mut Scope::new(), &runnable) {
+            runtime_fault(file, &error, &engine, &mut faults);
+        }
+    }
+    let mut declarations = collector.take();
+    faults.0.append(&mut declarations.faults.0);
+    if sources.is_empty() {
+        let whole = Place { file: "".into(), line: 0, column: 0 };
+        faults.hint("empty", &whole, "the pack has no files", "a pack is a directory with `*.rhai` files");
+    }
+
+    let input = resolve::Input {
+        declarations,
+        functions,
+        builtins,
+        verbs,
+        sources: sources.clone(),
+        hash: hash(&sources),
+        incomplete: !faults.0.is_empty(),
+    };
+    let rules = resolve::resolve(input, options, &mut faults);
+    match rules {
+        Some(rules) if faults.0.is_empty() => Ok(rules),
+        _ => {
+            faults.0.sort();
+            faults.0.dedup();
+            Err(PackFaults { faults: faults.0, sources })
+        }
+    }
+}
+
+/// The pack has more files, or longer ones, than a pack may have.
+fn too_large(sources: &BTreeMap<Arc<str>, Arc<str>>, faults: &mut Faults) -> bool {
+    for (file, text) in sources {
+        let whole = Place { file: file.clone(), line: 0, column: 0 };
+        if u64::try_from(text.len()).is_ok_and(|bytes| bytes > limits::FILE_BYTES) {
+            let message = format!("the file has more than {} bytes", limits::FILE_BYTES);
+            faults.hint("limit", &whole, message, "split it");
+        }
+    }
+    if sources.len() > limits::FILES {
+        let whole = Place { file: "".into(), line: 0, column: 0 };
+        faults.hint("limit", &whole, format!("it has more than {} files", limits::FILES), "join some of them");
+    }
+    !faults.0.is_empty()
+}
+
+/// `go` and `with` are reserved words of rhai that it does not use.
+fn allow_verbs(engine: &mut Engine) {
+    #[allow(deprecated, reason = "the callback is marked as not yet stable; the version is pinned by the lock file")]
+    engine.on_parse_token(|token, _, _| match token {
+        Token::Reserved(word) if matches!(word.as_str(), "go" | "with") => Token::Identifier(word),
+        token => token,
+    });
+}
+
+/// Functions that rhai itself offers.
+fn builtins(engine: &Engine) -> HashSet<String> {
+    names(&engine.gen_fn_signatures(true))
+}
+
+/// The names in signatures of functions.
+pub(crate) fn names(signatures: &[String]) -> HashSet<String> {
+    signatures.iter().filter_map(|signature| signature.split('(').next()).map(str::to_owned).collect()
+}
+
+fn compile(engine: &Engine, sources: &BTreeMap<Arc<str>, Arc<str>>, faults: &mut Faults) -> Vec<(Arc<str>, AST)> {
+    let mut asts = Vec::new();
+    for (file, text) in sources {
+        match engine.compile(text.as_ref()) {
+            Ok(mut ast) => {
+                ast.set_source(file.as_ref());
+                asts.push((file.clone(), ast));
+            }
+            Err(ParseError(kind, position)) => {
+                let message = kind.to_string();
+                let hint = match kind.as_ref() {
+                    _ if message.contains("reserved keyword") => "rules do without it",
+                    ParseErrorType::VariableUndefined(_) => "a guard sees nothing but its parameters",
+                    _ => "look for a bracket, comma, semicolon or quote that is missing here or before",
+                };
+                faults.hint("syntax", &place(file, position), message, hint);
+            }
+        }
+    }
+    asts
+}
+
+/// A script stopped: a verb that does not exist, a limit, or an error of rhai.
+fn runtime_fault(file: &Arc<str>, error: &EvalAltResult, engine: &Engine, faults: &mut Faults) {
+    let inner = error.unwrap_inner();
+    let at = place(file, inner.position());
+    match inner {
+        EvalAltResult::ErrorFunctionNotFound(signature, _) => {
+            let name = signature.split([' ', '(']).next().unwrap_or(signature);
+            let signatures = engine.gen_fn_signatures(false);
+            let known = signatures.iter().filter_map(|known| known.split('(').next()).collect::<HashSet<_>>();
+            if known.contains(name) {
+                let message = format!("`{name}` does not take these arguments here: {signature}");
+                faults.hint("unknown-verb", &at, message, "the verbs are listed in the README of the rules");
+            } else {
+                let hint = did_you_mean(name, known, || "the verbs are listed in the README of the rules".to_owned());
+                faults.hint("unknown-verb", &at, format!("unknown verb `{name}`"), hint);
+            }
+        }
+        EvalAltResult::ErrorTooManyOperations(_) | EvalAltResult::ErrorTerminated(..) => {
+            let message = format!("the file takes more than {} steps to run", limits::OPERATIONS);
+            faults.hint("limit", &at, message, "declarations need no loops");
+        }
+        inner => {
+            faults.hint("script", &at, inner.to_string(), "a file of rules only declares: it needs no code of its own");
+        }
+    }
+}
+
+fn hash(sources: &BTreeMap<Arc<str>, Arc<str>>) -> String {
+    let mut hasher = Sha256::new();
+    for (name, text) in sources {
+        for part in [name, text] {
+            hasher.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+            hasher.update(part.as_bytes());
+        }
+    }
+    hasher.finalize().iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}

@@ -1,0 +1,270 @@
+//! From rhai's syntax tree to expressions, checking names and types on the way.
+//!
+//! Functions and closures stand in the place of their calls, and names that `let` binds in the place of their use. What
+//! has no place in a guard is a fault that says what to write instead. A fault in one place does not hide those in
+//! others: what is faulty lowers to [`Lowered::Faulty`] and is taken for whatever is wanted.
+
+mod expressions;
+mod functions;
+pub(crate) mod lowered;
+mod members;
+pub(crate) mod names;
+mod operators;
+pub(crate) mod size;
+mod statements;
+
+use std::{collections::HashSet, sync::Arc};
+
+use rhai::{Dynamic, Position, Stmt};
+
+use crate::{
+    ir::{
+        expr::{DEPTH, Expr},
+        fault::{Faults, Place},
+        health::Reports,
+        limits::{CALL_DEPTH, GUARD_PARTS},
+        operators::{Kind, Op},
+    },
+    lang::lower::{
+        lowered::{Lowered, TypedExpr},
+        names::{Function, Functions, Names},
+        size::SizeBudget,
+    },
+};
+
+/// What lowering knows of the pack.
+#[derive(Clone, Copy)]
+pub(crate) struct Vocabulary<'a> {
+    pub(crate) names: &'a Names,
+    pub(crate) functions: &'a Functions,
+    /// Functions that rhai itself offers.
+    pub(crate) builtins: &'a HashSet<String>,
+    /// The reports, once they are built.
+    pub(crate) reports: Option<&'a Reports>,
+}
+
+/// Lowers one guard.
+pub(crate) struct Lowerer<'a> {
+    known: Vocabulary<'a>,
+    faults: &'a mut Faults,
+    budget: &'a mut SizeBudget,
+    file: Arc<str>,
+    /// Functions that are being written out.
+    calls: usize,
+    /// DPUs, and texts of lists, that are bound.
+    dpus: u8,
+    items: u8,
+    /// Parts that may still come of the guard, none when they are too many; and where it stands.
+    left: Option<usize>,
+    whole: Place,
+    /// Something has no place in a guard, and that has been said.
+    refused: bool,
+    /// Named times or limits are asked for, which a site can replace.
+    settings: bool,
+}
+
+/// The variables that a closure sees.
+type Scope = Vec<(String, Lowered)>;
+
+impl<'a> Lowerer<'a> {
+    /// For what stands in `function`.
+    pub(crate) fn new(
+        known: Vocabulary<'a>,
+        faults: &'a mut Faults,
+        budget: &'a mut SizeBudget,
+        function: &Function,
+    ) -> Self {
+        let whole = crate::lang::declare::place(&function.file, body_position(function));
+        let file = function.file.clone();
+        let (calls, dpus, items) = (0, 0, 0);
+        let (left, refused, settings) = (Some(GUARD_PARTS), false, false);
+        Self { known, faults, budget, file, calls, dpus, items, left, whole, refused, settings }
+    }
+
+    /// The closure's answer, of a kind, and whether it has no fault and no setting of a site has a part in it.
+    pub(crate) fn answer(mut self, closure: &Function, curried: &[Dynamic], kind: Kind) -> (Expr, bool) {
+        let position = body_position(closure);
+        let before = self.faults.0.len();
+        let mut scope = Scope::new();
+        for (name, value) in closure.params.iter().zip(curried) {
+            scope.push((name.clone(), self.constant(value.clone(), position)));
+        }
+        let own = closure.params.iter().skip(curried.len());
+        for (name, value) in own.zip([Lowered::Host, Lowered::Dpu(0)]) {
+            self.dpus = u8::from(matches!(value, Lowered::Dpu(_)));
+            scope.push((name.clone(), value));
+        }
+        let lowered = self.statements(&closure.body, &scope, Position::NONE, true);
+        let expr = self.value(lowered, kind, position);
+        (expr, !self.settings && self.faults.0.len() == before)
+    }
+
+    /// Checks the names in a function that no guard calls. What its parameters are is not known.
+    pub(crate) fn check_names(mut self, function: &Function) {
+        self.refused = true;
+        let scope: Scope = function.params.iter().map(|name| (name.clone(), Lowered::Unknown)).collect();
+        self.statements(&function.body, &scope, Position::NONE, true);
+    }
+
+    /// More parts are to come; false if they are too many.
+    fn grows(&mut self, parts: usize) -> bool {
+        let Some(left) = self.left else { return false };
+        self.left = left.checked_sub(parts);
+        if self.left.is_none() {
+            let message = format!("the guard comes to more than {GUARD_PARTS} parts with its functions written out");
+            self.faults.hint("limit", &self.whole, message, "let functions call each other less often");
+        }
+        self.left.is_some() && self.budget.take(parts, self.faults)
+    }
+
+    fn place(&self, position: Position) -> Place {
+        crate::lang::declare::place(&self.file, position)
+    }
+
+    fn fault(
+        &mut self,
+        check: &'static str,
+        position: Position,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Lowered {
+        let place = self.place(position);
+        self.faults.hint(check, &place, message, hint);
+        Lowered::Faulty
+    }
+
+    /// What has no place in a guard. Said once a guard: the rest of it may follow from that.
+    fn refuse(&mut self, position: Position, message: impl Into<String>, hint: impl Into<String>) -> Lowered {
+        if !self.refused {
+            self.fault("unsupported", position, message, hint);
+        }
+        self.refused = true;
+        Lowered::Faulty
+    }
+
+    fn wrong_type(&mut self, position: Position, wanted: &str, found: &Lowered) -> Lowered {
+        if matches!(found, Lowered::Faulty | Lowered::Unknown) {
+            return found.clone();
+        }
+        self.fault("type", position, format!("expected {wanted}, found {}", found.describe()), found.hint(wanted))
+    }
+
+    /// A value of a kind; a faulty one is taken for it.
+    fn value(&mut self, lowered: Lowered, kind: Kind, position: Position) -> Expr {
+        match lowered {
+            Lowered::Value(TypedExpr { expr, kind: found, .. }) if found == kind => expr,
+            other => {
+                self.wrong_type(position, kind.describe(), &other);
+                if kind == Kind::Bool { Expr::Bool(false) } else { Expr::Int(0) }
+            }
+        }
+    }
+
+    /// An operator, worked out at once if its parts are known.
+    fn operation(&self, op: Op, parts: Vec<Expr>) -> Expr {
+        crate::ir::specialise::constant(op, &parts).unwrap_or_else(|| Expr::apply(op, parts))
+    }
+
+    fn can_fail(&self, lowered: &Lowered) -> bool {
+        let reports = self.known.reports;
+        let report = |number| reports.is_none_or(|reports| reports.can_fail(number));
+        matches!(lowered, Lowered::Value(value) if value.expr.can_fail(&report))
+    }
+
+    /// What is asked for before `last` all the same, because it can fail: values that are bound to names.
+    fn after(&self, bound: Vec<Lowered>, last: Lowered) -> Lowered {
+        let Lowered::Value(mut last) = last else { return last };
+        let mut parts: Vec<Expr> = Vec::new();
+        for value in bound {
+            if self.can_fail(&value)
+                && let Lowered::Value(value) = value
+            {
+                parts.push(value.expr);
+            }
+        }
+        if !parts.is_empty() {
+            parts.push(last.expr);
+            last.expr = Expr::apply(Op::Then, parts);
+        }
+        Lowered::Value(last)
+    }
+
+    /// The body of a function, or of a closure, in the place of its call.
+    fn descend(&mut self, function: &Function, scope: &Scope, position: Position) -> Lowered {
+        if self.calls >= CALL_DEPTH {
+            return self.fault(
+                "recursion",
+                position,
+                "functions call each other too deeply",
+                "rules have no recursion",
+            );
+        }
+        if !self.grows(1) {
+            return Lowered::Faulty;
+        }
+        self.calls += 1;
+        let file = std::mem::replace(&mut self.file, function.file.clone());
+        let lowered = self.statements(&function.body, scope, position, true);
+        self.file = file;
+        self.calls -= 1;
+        lowered
+    }
+
+    /// A closure called with arguments.
+    fn call_closure(&mut self, closure: Lowered, own: Vec<Lowered>, position: Position) -> Lowered {
+        let (name, bound) = match closure {
+            Lowered::Closure(name, bound) => (name, bound),
+            other => return self.wrong_type(position, "a closure such as `|d| …`", &other),
+        };
+        let functions = self.known.functions;
+        let Some(function) = functions.closure(&name) else {
+            return self.refuse(position, "the closure is not written here", "write `|d| …` where it is used");
+        };
+        if function.params.len() != bound.len() + own.len() {
+            let message = match own.as_slice() {
+                [Lowered::Dpu(_)] => "the closure takes one parameter, the DPU".to_owned(),
+                own => format!("the closure takes {} parameters here", own.len()),
+            };
+            return self.fault("type", position, message, "write `|d| …`");
+        }
+        let scope = function.params.iter().cloned().zip(bound.into_iter().chain(own)).collect();
+        self.descend(function, &scope, position)
+    }
+
+    /// A closure's answer for each DPU, bound at the depth that comes back.
+    fn for_each_dpu(&mut self, closure: Lowered, position: Position) -> (u8, Lowered) {
+        let depth = self.dpus;
+        if usize::from(depth) >= DEPTH {
+            return (0, self.too_deep(position));
+        }
+        self.dpus += 1;
+        let body = self.call_closure(closure, vec![Lowered::Dpu(depth)], position);
+        self.dpus = depth;
+        (depth, body)
+    }
+
+    /// The same for each text of a list.
+    fn for_each_item(&mut self, closure: Lowered, position: Position) -> (u8, Lowered) {
+        let depth = self.items;
+        if usize::from(depth) >= DEPTH {
+            return (0, self.too_deep(position));
+        }
+        self.items += 1;
+        let body = self.call_closure(closure, vec![Lowered::of(Expr::Item(depth), Kind::Text)], position);
+        self.items = depth;
+        (depth, body)
+    }
+
+    fn too_deep(&mut self, position: Position) -> Lowered {
+        let message = format!("`any`, `all` and `count` stand in each other more than {DEPTH} deep");
+        self.refuse(position, message, "ask in two guards, or compare fewer DPUs with each other")
+    }
+}
+
+fn body_position(function: &Function) -> Position {
+    match function.body.first() {
+        Some(Stmt::Expr(expr)) => expr.start_position(),
+        Some(statement) => statement.position(),
+        None => Position::NONE,
+    }
+}

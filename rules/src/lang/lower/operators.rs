@@ -1,0 +1,234 @@
+//! Operators of the rule language, found in the table by name and by the kinds of what they are applied to.
+
+use rhai::Position;
+
+use crate::{
+    ir::{
+        expr::Expr,
+        fault::did_you_mean,
+        operators::{Kind, Literal, OPERATORS, Op, Operator},
+    },
+    lang::lower::{
+        Lowerer,
+        expressions::literals,
+        lowered::{Lowered, TypedExpr, Words},
+    },
+};
+
+type Placed = (Lowered, Position);
+
+impl Lowerer<'_> {
+    /// What is taken for a kind, if it can be.
+    pub(super) fn accepted(&self, kind: Kind, lowered: &Lowered) -> Option<TypedExpr> {
+        match (kind, lowered) {
+            (Kind::Shown, Lowered::Value(value)) => {
+                matches!(value.kind, Kind::Bool | Kind::Int | Kind::Text).then(|| value.clone())
+            }
+            (_, Lowered::Value(value)) => (value.kind == kind).then(|| value.clone()),
+            (Kind::Words | Kind::Numbers, Lowered::List(items)) => {
+                let (expr, found) = literals(items)?;
+                (found == kind).then_some(TypedExpr { expr, kind, words: Words::Any })
+            }
+            _ => None,
+        }
+    }
+
+    /// An operator by its name, applied. What does not fit is named, part by part.
+    pub(super) fn operator(&mut self, name: &str, arguments: Vec<Placed>, position: Position) -> Lowered {
+        if let Some(known) = absorbed(arguments.iter().map(|(argument, _)| argument)) {
+            return known;
+        }
+        let candidates: Vec<(&Operator, &[Kind], Kind)> = signatures(name, arguments.len()).collect();
+        let fits = |takes: &[Kind]| -> Option<Vec<TypedExpr>> {
+            takes.iter().zip(&arguments).map(|(kind, (argument, _))| self.accepted(*kind, argument)).collect()
+        };
+        let fitting = candidates.iter().find_map(|(operator, takes, gives)| Some((*operator, fits(takes)?, *gives)));
+        if let Some((operator, values, gives)) = fitting {
+            return self.applied(operator, values, gives, position);
+        }
+        let nearest = candidates
+            .iter()
+            .find(|(_, takes, _)| self.accepted(takes[0], &arguments[0].0).is_some())
+            .or_else(|| candidates.first());
+        match nearest {
+            Some((_, takes, _)) => {
+                for (kind, (argument, at)) in takes.iter().zip(&arguments) {
+                    if self.accepted(*kind, argument).is_none() {
+                        self.wrong_type(*at, kind.describe(), argument);
+                    }
+                }
+                Lowered::Faulty
+            }
+            None => self.refuse(
+                position,
+                format!("`{name}` is no operator of guards"),
+                "there are `&& || !`, comparisons and `+ - * / %`",
+            ),
+        }
+    }
+
+    fn applied(&mut self, operator: &Operator, values: Vec<TypedExpr>, gives: Kind, position: Position) -> Lowered {
+        let words = values.first().map_or(Words::Any, |value| value.words.clone());
+        if let Some(TypedExpr { expr, .. }) = values.get(1) {
+            match operator.literal {
+                Literal::Any => {}
+                Literal::Beginning => self.check_beginning(expr, &words, position),
+                Literal::State => {
+                    let Some(prefix) = self.written(expr, "a state path", position) else { return Lowered::Faulty };
+                    self.check_state_prefix(&prefix, &words, position);
+                }
+            }
+        }
+        let kept = matches!(operator.op, Op::OrElse | Op::Min | Op::Max);
+        let expr = self.operation(operator.op, values.into_iter().map(|value| value.expr).collect());
+        Lowered::Value(TypedExpr { expr, kind: gives, words: if kept { words } else { Words::Any } })
+    }
+
+    /// `receiver.name(arguments)` or `receiver.name`, if an operator of this name is for such a receiver.
+    pub(super) fn method_operator(
+        &mut self,
+        receiver: Lowered,
+        name: &str,
+        arguments: Vec<Lowered>,
+        position: Position,
+    ) -> Lowered {
+        let for_receiver =
+            signatures(name, arguments.len() + 1).any(|(_, takes, _)| self.accepted(takes[0], &receiver).is_some());
+        if !for_receiver {
+            return self.no_member(&receiver, name, position);
+        }
+        let all = std::iter::once(receiver).chain(arguments);
+        self.operator(name, all.map(|argument| (argument, position)).collect(), position)
+    }
+
+    /// Nothing of this name can be asked here.
+    pub(super) fn no_member(&mut self, receiver: &Lowered, name: &str, position: Position) -> Lowered {
+        if let Lowered::Value(value) = receiver
+            && name == "known"
+            && matches!(value.kind, Kind::Bool | Kind::Int | Kind::Text)
+        {
+            return self.fault("type", position, "this fact is always known", "leave `.known` out");
+        }
+        let known = self.members_of(receiver);
+        let hint = did_you_mean(name, known.iter().copied(), || match known.as_slice() {
+            [] => "it has nothing that can be asked".to_owned(),
+            known => format!("it has {}", known.join(", ")),
+        });
+        if self.known.builtins.contains(name) && !known.contains(&name) {
+            let message = format!("`{name}` has no place in a guard, which changes nothing and goes round nothing");
+            return self.refuse(position, message, hint);
+        }
+        self.fault(
+            "unknown-verb",
+            position,
+            format!("{} has no `{name}(…)` with these arguments", receiver.describe()),
+            hint,
+        )
+    }
+
+    /// What can be asked of a value, by the table.
+    fn members_of(&self, receiver: &Lowered) -> Vec<&'static str> {
+        let own: &[&'static str] = match receiver {
+            Lowered::Host | Lowered::Dpu(_) => &["counter", "note", "done", "failed", "running", "tries", "action_age"],
+            Lowered::Dpus => &["any", "all", "count", "is_empty", "len"],
+            Lowered::Report(_) => &["has_alert", "has_class", "has_probe", "missing", "alerts"],
+            Lowered::List(_) => &["any", "all", "count"],
+            Lowered::Value(value) if value.kind == Kind::Texts => &["any", "all", "count"],
+            _ => &[],
+        };
+        let takes = |operator: &&Operator| {
+            let first = operator.takes.iter().filter_map(|(takes, _)| takes.first());
+            operator.name.starts_with(char::is_alphabetic)
+                && first.into_iter().any(|kind| self.accepted(*kind, receiver).is_some())
+        };
+        own.iter().copied().chain(OPERATORS.iter().filter(takes).map(|operator| operator.name)).collect()
+    }
+
+    pub(super) fn equal(&mut self, left: Placed, right: Placed, position: Position) -> Lowered {
+        if let Some(known) = absorbed([&left.0, &right.0].into_iter()) {
+            return known;
+        }
+        match (left, right) {
+            ((Lowered::Value(left), left_at), (Lowered::Value(right), right_at))
+                if comparable(left.kind, right.kind) =>
+            {
+                self.check_word(&right.expr, &left.words, right_at);
+                self.check_word(&left.expr, &right.words, left_at);
+                Lowered::bool(self.operation(Op::Equal, vec![left.expr, right.expr]))
+            }
+            ((left, _), (right, _)) => {
+                let message = format!("{} is never equal to {}", left.describe(), right.describe());
+                self.fault("type", position, message, "compare values of one type")
+            }
+        }
+    }
+
+    /// `list.contains(item)`, also written `item in list`.
+    pub(super) fn contains(&mut self, list: Lowered, item: Lowered, position: Position) -> Lowered {
+        if let Some(known) = absorbed([&list, &item].into_iter()) {
+            return known;
+        }
+        match (&list, &item) {
+            (Lowered::List(items), Lowered::Value(value)) if matches!(value.kind, Kind::Text | Kind::Int) => {
+                let wanted =
+                    if value.kind == Kind::Text { "a list of literal texts" } else { "a list of literal numbers" };
+                for item in items {
+                    match item {
+                        Lowered::Value(item) if item.kind == value.kind && item.expr.constant().is_some() => {
+                            self.check_word(&item.expr, &value.words, position);
+                        }
+                        other
+                            if value.kind == Kind::Text
+                                && !matches!(other, Lowered::Value(item) if item.kind == Kind::Text) =>
+                        {
+                            return self.wrong_type(position, "a text", other);
+                        }
+                        other => return self.wrong_type(position, wanted, other),
+                    }
+                }
+                if items.is_empty() {
+                    return Lowered::bool(Expr::Bool(false));
+                }
+                self.operator("contains", vec![(list, position), (item, position)], position)
+            }
+            (Lowered::List(_), other) => self.wrong_type(position, "a text or a number", other),
+            (Lowered::Value(value), _)
+                if matches!(value.kind, Kind::Texts | Kind::Text | Kind::Words | Kind::Numbers) =>
+            {
+                self.operator("contains", vec![(list, position), (item, position)], position)
+            }
+            (other, _) => self.wrong_type(position, "a list", other),
+        }
+    }
+}
+
+/// Operators of a name for a number of arguments, once for each way to use them.
+fn signatures(name: &str, arguments: usize) -> impl Iterator<Item = (&'static Operator, &'static [Kind], Kind)> {
+    let named = OPERATORS.iter().filter(move |operator| operator.name == name);
+    let all = named.flat_map(|operator| operator.takes.iter().map(move |(takes, gives)| (operator, *takes, *gives)));
+    all.filter(move |(_, takes, _)| takes.len() == arguments)
+}
+
+/// An operator of this name can be called like a function.
+pub(super) fn is_function(name: &str, arguments: usize) -> bool {
+    name.starts_with(char::is_alphabetic) && signatures(name, arguments).next().is_some()
+}
+
+/// What faulty or unknown parts make of the whole.
+pub(super) fn absorbed<'a>(parts: impl Iterator<Item = &'a Lowered> + Clone) -> Option<Lowered> {
+    if parts.clone().any(|part| matches!(part, Lowered::Faulty)) {
+        return Some(Lowered::Faulty);
+    }
+    parts.clone().any(|part| matches!(part, Lowered::Unknown)).then_some(Lowered::Unknown)
+}
+
+fn comparable(one: Kind, other: Kind) -> bool {
+    let class = |kind| match kind {
+        Kind::Bool => 0,
+        Kind::Int | Kind::MaybeInt => 1,
+        Kind::Text | Kind::MaybeText => 2,
+        Kind::Version => 3,
+        Kind::Texts | Kind::Words | Kind::Numbers | Kind::Shown => 4,
+    };
+    class(one) == class(other) && class(one) < 4
+}

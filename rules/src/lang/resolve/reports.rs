@@ -1,0 +1,159 @@
+//! Declared reports, their sources and alerts resolved.
+
+use crate::{
+    ir::{
+        fault::Place,
+        health::{Part, Report, Reports, Source},
+        snapshot::Alert,
+    },
+    lang::{
+        declare::{AlertDecl, Named, PartDecl, ReportDecl, SourceDecl},
+        resolve::Resolver,
+    },
+};
+
+const HOST_SOURCES: [&str; 4] = ["host_replace", "host_merge", "rack_replace", "rack_merge"];
+const DPU_SOURCES: [&str; 3] = ["dpu_replace", "dpu_agent", "dpu_merge"];
+
+impl Resolver<'_> {
+    pub(super) fn build_reports(&mut self, declared: &[Named<ReportDecl>]) -> Reports {
+        let mut reports = Vec::new();
+        for decl in declared {
+            let mut parts = Vec::new();
+            for part in &decl.value.parts {
+                parts.extend(self.part(part, decl.value.of_dpu));
+            }
+            if parts.is_empty() {
+                let message = format!("report `{}` is made of nothing", decl.name);
+                self.faults.hint("empty", &decl.place, message, "add `.with(…)`");
+            }
+            reports.push(Report { name: decl.name.to_string(), of_dpu: decl.value.of_dpu, parts });
+        }
+        let mut reports = Reports { reports };
+        for (number, decl) in declared.iter().enumerate() {
+            self.untangle(number, decl, &mut reports);
+        }
+        reports
+    }
+
+    /// A report that its own conditions ask for has no answer. The conditions go, so that the rest can be checked.
+    fn untangle(&mut self, number: usize, decl: &Named<ReportDecl>, reports: &mut Reports) {
+        let mut seen = Vec::new();
+        let mut next = asked_by(number, reports);
+        while let Some(report) = next.pop() {
+            if !seen.contains(&report) {
+                seen.push(report);
+                next.extend(asked_by(report, reports));
+            }
+        }
+        if seen.contains(&number) {
+            let message = format!("report `{}` asks for itself", decl.name);
+            self.faults.hint("circle", &decl.place, message, "let its conditions ask for facts, or for other reports");
+            if let Some(report) = reports.reports.get_mut(number) {
+                report.parts.iter_mut().for_each(|part| (part.when, part.unclassified) = (None, None));
+            }
+        }
+    }
+
+    fn part(&mut self, decl: &PartDecl, of_dpu: bool) -> Option<Part> {
+        let source = match &decl.source {
+            SourceDecl::Stored(name) => self.stored(name, decl, of_dpu)?,
+            SourceDecl::Alert(alert) => Source::Alert(self.alert(alert)),
+            SourceDecl::Dpus(report) => match self.names.reports.get(&report.name) {
+                Some((number, true)) if !of_dpu => Source::Dpus(*number),
+                Some(_) => {
+                    let message = "`with_dpus` takes the report of a DPU into one of the host";
+                    self.faults.hint("misplaced-verb", &report.place, message, "take a `dpu_report`, in a `report`");
+                    return None;
+                }
+                None => {
+                    let known = self.names.reports.keys().map(|name| &**name).collect::<Vec<_>>();
+                    self.faults.unknown("unknown-report", &report.place, "report", &report.name, known);
+                    return None;
+                }
+            },
+        };
+        let of_each = matches!(source, Source::Dpus(_));
+        let when = decl.when.as_ref().and_then(|guard| self.guard(guard));
+        let unclassified = decl.unclassified.as_ref().and_then(|guard| self.guard(guard));
+        for guard in when.iter().chain(&unclassified) {
+            if guard.of_dpu && !of_dpu && !of_each {
+                self.faults.hint("type", &guard.place, "there is no DPU to ask this about", "write `|h| …`");
+            }
+        }
+        for source in decl.only.iter().chain(&decl.except) {
+            self.check_source(&source.name, &source.place);
+        }
+        Some(Part {
+            source,
+            instead: decl.instead,
+            only: decl.only.as_ref().map(|source| source.name.to_string()),
+            except: decl.except.iter().map(|source| source.name.to_string()).collect(),
+            when,
+            unclassified,
+            or_alert: decl.or_alert.as_ref().map(|alert| self.alert(alert)),
+        })
+    }
+
+    fn stored(&mut self, name: &str, decl: &PartDecl, of_dpu: bool) -> Option<Source> {
+        Some(match (name, of_dpu) {
+            ("host_replace", false) => Source::HostReplace,
+            ("host_merge", false) => Source::HostMerge,
+            ("rack_replace", false) => Source::RackReplace,
+            ("rack_merge", false) => Source::RackMerge,
+            ("dpu_replace", true) => Source::DpuReplace,
+            ("dpu_agent", true) => Source::DpuAgent,
+            ("dpu_merge", true) => Source::DpuMerge,
+            _ => {
+                let known: &[&str] = if of_dpu { &DPU_SOURCES } else { &HOST_SOURCES };
+                self.faults.unknown("unknown-source", &decl.place, "source", name, known.iter().copied());
+                return None;
+            }
+        })
+    }
+
+    fn alert(&mut self, decl: &AlertDecl) -> Alert {
+        let alert = &decl.alert;
+        self.check_probe(&alert.id, &decl.place);
+        for class in &alert.classifications {
+            self.check_classification(class, &decl.place);
+        }
+        alert.clone()
+    }
+
+    pub(super) fn check_probe(&mut self, probe: &str, place: &Place) {
+        if !self.names.probes.contains_key(probe) {
+            let known = self.names.probes.keys().map(|name| &**name);
+            self.faults.unknown("unknown-probe", place, "probe", probe, known);
+        }
+    }
+
+    pub(super) fn check_classification(&mut self, class: &str, place: &Place) {
+        if !self.names.classifications.contains_key(class) {
+            let known = self.names.classifications.keys().map(|name| &**name);
+            self.faults.unknown("unknown-classification", place, "classification", class, known);
+        }
+    }
+
+    /// A source of health reports, or a pattern of several, as it was declared.
+    pub(super) fn check_source(&mut self, source: &str, place: &Place) {
+        if !self.names.sources.contains_key(source) {
+            let known = self.names.sources.keys().map(|name| &**name);
+            self.faults.unknown("unknown-source", place, "health source", source, known);
+        }
+    }
+}
+
+/// Reports that a report is made of, or that its conditions ask for.
+fn asked_by(report: usize, reports: &Reports) -> Vec<usize> {
+    let parts = reports.reports.get(report).into_iter().flat_map(|report| &report.parts);
+    let asked = |part: &Part| {
+        let guards = part.when.iter().chain(&part.unclassified).flat_map(|guard| guard.reads.reports.clone());
+        let made_of = match part.source {
+            Source::Dpus(inner) => Some(inner),
+            _ => None,
+        };
+        guards.chain(made_of).collect::<Vec<_>>()
+    };
+    parts.flat_map(asked).collect()
+}
