@@ -298,7 +298,7 @@ fn unknown_keys(table: &Table) -> Vec<String> {
         let table = if section.is_empty() { Some(table) } else { table.get(*section).and_then(toml::Value::as_table) };
         for key in table.into_iter().flat_map(Table::keys).filter(|key| !known.contains(&key.as_str())) {
             let dot = if section.is_empty() { "" } else { "." };
-            faults.push(format!("{section}{dot}{key}: unknown key{}", crate::nearest::hint(key, known)));
+            faults.push(format!("{section}{dot}{key}: unknown key{}", types::did_you_mean(key, known)));
         }
     }
     faults

@@ -3,10 +3,9 @@ use std::sync::Arc;
 use rules::{Decision, Prevented, RuleSet, Snapshot, TenantState};
 
 use crate::{
-    Moment, RulesInForce,
+    RulesInForce, Timestamp,
     ask::ask,
     facts,
-    nearest::hint,
     store::{HealthReport, HostRecord},
 };
 
@@ -51,7 +50,11 @@ impl Judge {
         let rules = self.rules.current();
         let unknown = |what: &str, name: &str, known: Vec<&str>| {
             let name: String = name.chars().take(80).collect();
-            Err(format!("the rules declare no {what} `{}`{}", name.escape_default(), hint(&name, &known)))
+            Err(format!(
+                "the rules declare no {what} `{}`{}",
+                name.escape_default(),
+                types::did_you_mean(&name, &known)
+            ))
         };
         for alert in &report.alerts {
             if !rules.probes().any(|known| known == alert.id) {
@@ -86,7 +89,7 @@ impl Judge {
     }
 
     fn snapshot(&self, host: &HostRecord) -> Snapshot {
-        facts::snapshot(host, &self.switches, Moment::now())
+        facts::snapshot(host, &self.switches, Timestamp::now())
     }
 
     /// The first alert that prevents something by what the rules make of all reports, for people.

@@ -18,8 +18,6 @@ mod judge;
 mod listen;
 mod machine_addresses;
 mod metrics;
-mod moment;
-mod nearest;
 pub mod network;
 mod reconcile;
 mod rule_packs;
@@ -43,7 +41,6 @@ pub use ids::{InstanceId, VpcId, VpcPrefixId};
 pub use inventory::{AddedHosts, add_hosts};
 pub use judge::Judge;
 pub use listen::TlsFault;
-pub use moment::Moment;
 pub use reconcile::{Offers, ReconcileCounters, ReconcileFigures, ReconcileSettings, Reconciler, RulesInForce};
 pub use rule_packs::{
     Changed, PackReadError, Proposal, RulePackError, RulePacks, RuleSettings, Verdict, draw_faults, load_pack_dir,
@@ -51,3 +48,4 @@ pub use rule_packs::{
 };
 pub use serve::{ServeError, serve};
 pub use site_file::{SiteFile, SiteFileError};
+pub use types::Timestamp;

@@ -16,7 +16,7 @@ use super::{
     share::{InFlight, Shares},
 };
 use crate::{
-    Moment,
+    Timestamp,
     listen::{PeerInfo, Rated, is_of_this_machine},
 };
 
@@ -73,7 +73,7 @@ impl Gatekeeper {
         let Some(own) = certificates.and_then(|chain| chain.first()) else { return Ok(Caller::Nobody) };
         let names = Names::of(own);
         // TLS looks at that when a connection is opened, and one can stay open for long.
-        if names.end.is_some_and(|end| Moment::now().since_epoch() > end) {
+        if names.end.is_some_and(|end| Timestamp::now().since_epoch() > end) {
             return Err(Status::permission_denied("the client's certificate is over"));
         }
         if self.refused.as_ref().is_some_and(|refused| refused.has(&names)) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::nearest::hint;
+use types::did_you_mean;
 
 /// A kind of request or event.
 #[derive(Debug, Clone, Copy)]
@@ -79,16 +79,21 @@ impl Kind {
         if let Some(name) = arguments.keys().find(|name| !self.parameters.iter().any(|known| known.name == **name)) {
             let name: String = name.chars().take(80).collect();
             let known: Vec<&str> = self.parameters.iter().map(|known| known.name).collect();
-            let hint = if known.is_empty() { ": it has none".to_owned() } else { hint(&name, &known) };
+            let hint = if known.is_empty() { ": it has none".to_owned() } else { did_you_mean(&name, &known) };
             return Err(ArgumentFault::Unknown { what, kind, name: name.escape_default().to_string(), hint });
         }
         for Parameter { name, needed, values } in self.parameters {
             let hint = match arguments.get(*name) {
                 Some(value) if !values.is_empty() && !values.contains(&value.as_str()) => {
                     let short: String = value.chars().take(80).collect();
-                    format!(" to be {}, not `{}`{}", values.join(" or "), short.escape_default(), hint(&short, values))
+                    format!(
+                        " to be {}, not `{}`{}",
+                        values.join(" or "),
+                        short.escape_default(),
+                        did_you_mean(&short, values)
+                    )
                 }
-                None if *needed && !values.is_empty() => hint("", values),
+                None if *needed && !values.is_empty() => did_you_mean("", values),
                 None if *needed => String::new(),
                 _ => continue,
             };

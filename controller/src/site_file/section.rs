@@ -69,7 +69,7 @@ impl<'a> Section<'a> {
             let name = key.as_str();
             if !known.contains(&name) {
                 let line = key.span().start().map_or(0, marked_yaml::Marker::line);
-                let hint = crate::nearest::hint(name, known);
+                let hint = types::did_you_mean(name, known);
                 self.faults.add(line, format!("{}: unknown key{hint}", self.field(&name.escape_default().to_string())));
             }
         }

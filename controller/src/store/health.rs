@@ -1,58 +1,13 @@
 use std::{fmt, str::FromStr};
 
 use proto::MachineId;
-use serde::{Deserialize, Serialize};
+use types::HealthReport;
 
 use super::{
     Result, Tx,
     error::failed,
     row::{Row, to_json},
 };
-use crate::Moment;
-
-/// What one source says about the health of a host or DPU.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct HealthReport {
-    /// Who says it, e.g. `forge-dpu-agent`.
-    pub source: String,
-    /// When it was seen.
-    pub observed_at: Option<Moment>,
-    /// Probes that are well.
-    pub successes: Vec<HealthSuccess>,
-    /// Probes that are not.
-    pub alerts: Vec<HealthAlert>,
-    /// What made the source look.
-    pub triggered_by: Option<String>,
-}
-
-/// A probe that is well.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct HealthSuccess {
-    /// Probe.
-    pub id: String,
-    /// What was probed.
-    pub target: Option<String>,
-}
-
-/// A probe in alert.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct HealthAlert {
-    /// Probe.
-    pub id: String,
-    /// What was probed.
-    pub target: Option<String>,
-    /// Since when, as far as the site knows.
-    pub in_alert_since: Option<Moment>,
-    /// For operators.
-    pub message: String,
-    /// For the tenant.
-    pub tenant_message: Option<String>,
-    /// What the alert prevents.
-    pub classifications: Vec<String>,
-}
 
 /// How a report joins the others of its machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

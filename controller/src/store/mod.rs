@@ -42,7 +42,7 @@ pub use dpus::{Dpu, NewDpu};
 pub use error::StoreError;
 pub use events::Event;
 pub use findings::Finding;
-pub use health::{AppliedReport, ApplyMode, HealthAlert, HealthReport, HealthSuccess};
+pub use health::{AppliedReport, ApplyMode};
 pub use hosts::{Added, Bmc, Host, NewHost, Quarantine};
 pub use instances::{Instance, InstanceInterface, NetworkUpdate, PortFunction, UpdateStage};
 pub use life::{DpuLife, FailureRecord, Life, Outcome, OutcomeKind, Transition, TransitionRecord};
@@ -55,6 +55,7 @@ pub use requests::Request;
 pub use security_groups::{SecurityGroup, SecurityRule, TrafficAction, TrafficDirection, TrafficProtocol};
 pub use sole::SoleController;
 pub use tally::Tally;
+pub use types::{HealthAlert, HealthReport, HealthSuccess};
 pub use vpcs::{Virtualization, Vpc, VpcPrefix};
 
 use error::failed;

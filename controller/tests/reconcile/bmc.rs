@@ -113,6 +113,6 @@ async fn reset(State(machine): State<Arc<Machine>>, headers: HeaderMap, Json(bod
     let off = kind == "ForceOff" || (kind == "PowerCycle" && machine.off.load(Ordering::SeqCst));
     machine.off.store(off, Ordering::SeqCst);
     machine.resets.lock().unwrap().push(kind);
-    *machine.last_reset.lock().unwrap() = Some(controller::Moment::now().to_string());
+    *machine.last_reset.lock().unwrap() = Some(controller::Timestamp::now().to_string());
     Ok(Json(json!({})))
 }

@@ -10,7 +10,7 @@ use crate::ir::{
     expr::ReportRef,
     guard::Guard,
     health::{Part, Reports, Source, names_match},
-    snapshot::{Alert, Dpu, HealthReport, Snapshot, question::Test},
+    snapshot::{Dpu, HealthAlert, HealthReport, Snapshot, question::Test},
 };
 
 /// A question to a report.
@@ -104,8 +104,8 @@ impl AlertQuery {
 }
 
 /// Is this an alert like the one wanted?
-trait Sees: Fn(&Alert) -> bool {}
-impl<T: Fn(&Alert) -> bool> Sees for T {}
+trait Sees: Fn(&HealthAlert) -> bool {}
+impl<T: Fn(&HealthAlert) -> bool> Sees for T {}
 
 fn prepare(parts: &[Part], wanted: &AlertPattern, reports: &Arc<Reports>) -> Option<Vec<Prepared>> {
     let mut prepared = Vec::new();
@@ -246,7 +246,7 @@ impl AlertPattern {
         matches!(self, Self::Class(_) | Self::Alert { .. })
     }
 
-    fn is(&self, alert: &Alert) -> bool {
+    fn is(&self, alert: &HealthAlert) -> bool {
         match self {
             Self::Any => true,
             Self::Probe(probe) => *alert.id == **probe,
@@ -256,6 +256,6 @@ impl AlertPattern {
     }
 }
 
-fn has(alert: &Alert, class: &str) -> bool {
+fn has(alert: &HealthAlert, class: &str) -> bool {
     alert.classifications.iter().any(|known| *known == *class)
 }

@@ -12,7 +12,7 @@ use crate::{
         expr::{FactRef, Owner, Query, Record, ReportRef},
         guard::Guard,
         operand::Operand,
-        snapshot::{Alert, Dpu},
+        snapshot::{Dpu, HealthAlert},
         trace::{AlertSeen, FactSeen},
     },
 };
@@ -119,13 +119,13 @@ impl Evidence {
     }
 }
 
-fn seen(alert: &Alert, part: &Contribution<'_>) -> AlertSeen {
+fn seen(alert: &HealthAlert, part: &Contribution<'_>) -> AlertSeen {
     AlertSeen {
         probe: alert.id.clone(),
         target: alert.target.clone(),
         message: alert.message.clone(),
         classifications: if part.classified { alert.classifications.clone() } else { Vec::new() },
-        since: alert.in_alert_since,
+        since: alert.in_alert_since.map(|since| since.micros()),
         source: match part.content {
             Content::Stored(report) => report.source.clone(),
             Content::Made(_) => "rules".to_owned(),

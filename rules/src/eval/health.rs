@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use types::Timestamp;
+
 use crate::{
     eval::env::Env,
     ir::{
@@ -12,7 +14,7 @@ use crate::{
         guard::Guard,
         health::{Part, Report, Reports, Source},
         operand::Operand,
-        snapshot::{Alert, Dpu, HealthReport, Success},
+        snapshot::{Dpu, HealthAlert, HealthReport, HealthSuccess},
     },
 };
 
@@ -25,11 +27,11 @@ pub(crate) struct Contribution<'a> {
 
 pub(crate) enum Content<'a> {
     Stored(&'a HealthReport),
-    Made(&'a Alert),
+    Made(&'a HealthAlert),
 }
 
 impl<'a> Contribution<'a> {
-    pub(crate) fn alerts(&self) -> &'a [Alert] {
+    pub(crate) fn alerts(&self) -> &'a [HealthAlert] {
         match self.content {
             Content::Stored(report) => &report.alerts,
             Content::Made(alert) => std::slice::from_ref(alert),
@@ -141,7 +143,7 @@ impl Reports {
 
 impl Query {
     /// An alert is what is asked for; its classifications may not count.
-    pub(crate) fn finds(&self, alert: &Alert, classified: bool) -> bool {
+    pub(crate) fn finds(&self, alert: &HealthAlert, classified: bool) -> bool {
         match self {
             Self::Missing => false,
             Self::Alerts => true,
@@ -181,9 +183,9 @@ fn many<'a>(
 /// Reports being merged. An alert beats a success of the same probe and target; two alerts become one.
 #[derive(Default)]
 struct Merge {
-    observed_at: Option<u64>,
-    alerts: BTreeMap<(String, Option<String>), Alert>,
-    successes: BTreeMap<(String, Option<String>), Success>,
+    observed_at: Option<Timestamp>,
+    alerts: BTreeMap<(String, Option<String>), HealthAlert>,
+    successes: BTreeMap<(String, Option<String>), HealthSuccess>,
 }
 
 impl Merge {
@@ -196,10 +198,10 @@ impl Merge {
         }
         for alert in part.alerts() {
             let classifications = if part.classified { alert.classifications.as_slice() } else { &[] };
-            let merged = self.alerts.entry((alert.id.clone(), alert.target.clone())).or_insert_with(|| Alert {
+            let merged = self.alerts.entry((alert.id.clone(), alert.target.clone())).or_insert_with(|| HealthAlert {
                 id: alert.id.clone(),
                 target: alert.target.clone(),
-                ..Alert::default()
+                ..HealthAlert::default()
             });
             merged.in_alert_since = earlier(merged.in_alert_since, alert.in_alert_since);
             append(&mut merged.message, &alert.message);
@@ -219,11 +221,12 @@ impl Merge {
             observed_at: self.observed_at,
             successes: self.successes.into_values().collect(),
             alerts: self.alerts.into_values().collect(),
+            triggered_by: None,
         }
     }
 }
 
-fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+fn earlier(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),

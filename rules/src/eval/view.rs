@@ -5,7 +5,7 @@ use crate::{
     eval::RuleSet,
     ir::{
         expr::ReportRef,
-        snapshot::{Alert, Snapshot},
+        snapshot::{HealthAlert, Snapshot},
         view::{Prevented, TenantState},
     },
 };
@@ -21,7 +21,7 @@ impl RuleSet {
 
     /// The first alert that prevents something, with the classification by which it does.
     #[must_use]
-    pub fn prevented_by(&self, what: Prevented, snapshot: &Snapshot) -> Option<(Alert, &str)> {
+    pub fn prevented_by(&self, what: Prevented, snapshot: &Snapshot) -> Option<(HealthAlert, &str)> {
         let env = self.env(snapshot);
         let report = self.reports.merged(ReportRef { report: self.views.judged_by?, dpu: None }, &env).ok()?;
         let prevents = self.views.prevents.iter().filter(|(prevented, _)| *prevented == what);

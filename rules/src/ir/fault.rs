@@ -107,7 +107,7 @@ pub(crate) fn did_you_mean<'a>(
     known: impl IntoIterator<Item = &'a str>,
     otherwise: impl FnOnce() -> String,
 ) -> String {
-    nearest(name, known).map_or_else(otherwise, |near| format!("did you mean `{near}`?"))
+    types::nearest(name, known).map_or_else(otherwise, |near| format!("did you mean `{near}`?"))
 }
 
 /// What to do about a name that is like none of the known ones.
@@ -126,35 +126,5 @@ fn instead(what: &str, name: &str, known: &[&str]) -> String {
         "function" => format!("declare it with `fn {name}(h) {{ … }}`"),
         _ if known.is_empty() => "there is none".to_owned(),
         _ => format!("known are {}", known.join(", ")),
-    }
-}
-
-/// The known name that a misspelt one most likely means.
-pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), other_beginning(name, candidate), candidate))
-        .filter(|(distance, _, candidate)| *distance <= 2.max(candidate.len() / 3))
-        .min()
-        .map(|(_, _, candidate)| candidate)
-}
-
-/// How much of a candidate's beginning is not that of the name: `go` is nearer to `gone` than `gate` is.
-fn other_beginning(name: &str, candidate: &str) -> usize {
-    let alike = name.chars().zip(candidate.chars()).take_while(|(a, b)| a == b).count();
-    candidate.chars().count() - alike
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_nearest_name_is_one_that_could_be_meant() {
-        let known = ["present", "deletion_requested", "segments_ready"];
-        assert_eq!(nearest("deletion_requestd", known), Some("deletion_requested"));
-        assert_eq!(nearest("presnt", known), Some("present"));
-        assert_eq!(nearest("x", known), None);
-        assert_eq!(nearest("gone", ["gate", "go", "note"]), Some("go"));
     }
 }

@@ -1,6 +1,6 @@
 //! The health reports that a pack declares: what each is made of.
 
-use crate::ir::{guard::Guard, snapshot::Alert};
+use crate::ir::{guard::Guard, snapshot::HealthAlert};
 
 /// The reports that a pack declares.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ pub(crate) struct Part {
     /// Alerts count without their classifications while this holds.
     pub(crate) unclassified: Option<Guard>,
     /// Stands in if nothing is there.
-    pub(crate) or_alert: Option<Alert>,
+    pub(crate) or_alert: Option<HealthAlert>,
 }
 
 /// Where a contribution comes from.
@@ -44,7 +44,7 @@ pub(crate) enum Source {
     DpuMerge,
     /// Another report, once a DPU.
     Dpus(usize),
-    Alert(Alert),
+    Alert(HealthAlert),
 }
 
 impl Reports {
@@ -63,7 +63,7 @@ impl Reports {
 impl Part {
     /// The part in the words of its rule.
     pub(crate) fn describe(&self, reports: &Reports) -> String {
-        let alert = |alert: &Alert| format!("{} [{}]", alert.id, alert.classifications.join(", "));
+        let alert = |alert: &HealthAlert| format!("{} [{}]", alert.id, alert.classifications.join(", "));
         let mut words = if self.instead { "replaced by ".to_owned() } else { "with ".to_owned() };
         words += &match &self.source {
             Source::HostReplace => "host_replace".to_owned(),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use proto::ConfigVersion;
+use types::ConfigVersion;
 
 use crate::ir::snapshot::{FactType, Value};
 

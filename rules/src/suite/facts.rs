@@ -8,10 +8,7 @@ use std::collections::BTreeMap;
 use serde_yaml::{Mapping, Value as Yaml};
 
 use crate::{
-    ir::{
-        fault::nearest,
-        snapshot::{Dpu, HealthReport, Snapshot, fact_dictionary},
-    },
+    ir::snapshot::{Dpu, HealthReport, Snapshot, fact_dictionary},
     suite::{Case, Suite, read},
 };
 
@@ -90,7 +87,7 @@ fn set(area: &mut Mapping, kind: &str, name: &str, value: &Yaml, snapshot: &Snap
     let Some(moment) = moment(kind, name) else {
         let facts = fact_dictionary();
         let known = facts.iter().filter(|fact| fact.area == kind).map(|fact| fact.name);
-        let hint = nearest(name, known).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+        let hint = types::nearest(name, known).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
         return Err(format!("there is no fact `{kind}.{name}` that can be set{hint}"));
     };
     let own = area.get("state_since").and_then(Yaml::as_u64);

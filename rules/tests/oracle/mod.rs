@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use proto::ConfigVersion;
 use rhai::{
     AST, Array, Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, NativeCallContext, OptimizationLevel, Scope,
     packages::{
@@ -13,6 +12,7 @@ use rhai::{
     },
 };
 use rules::{ActionRecord, ActionStatus, Alert, Dpu, Snapshot, Value, fact_dictionary};
+use types::ConfigVersion;
 
 /// Guards of one pack for the interpreter.
 pub(crate) struct Oracle {

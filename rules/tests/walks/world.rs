@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use proto::ConfigVersion;
 use rules::{
-    Action, ActionRecord, ActionStatus, Alert, Argument, Decision, FailureChange, Go, HealthReport, Instance, Lockdown,
-    PowerRequest, PowerState, RuleSet, Snapshot, Wait,
+    Action, ActionRecord, ActionStatus, Argument, Decision, FailureChange, Go, HealthAlert, HealthReport, Instance,
+    Lockdown, PowerRequest, PowerState, RuleSet, Snapshot, Wait,
 };
 use serde_yaml::{Mapping, Value};
+use types::ConfigVersion;
 
 const SECOND: u64 = 1_000_000;
 /// More decisions in a row than any walk needs: the rules go round in circles.
@@ -342,7 +342,7 @@ impl<'r> World<'r> {
         let report = HealthReport { source: source.to_string(), ..HealthReport::default() };
         if let [dpu] = action.dpus.as_slice() {
             // A silent agent's report is replaced by one that has an alert.
-            let silent = HealthReport { alerts: vec![Alert::default()], ..report };
+            let silent = HealthReport { alerts: vec![HealthAlert::default()], ..report };
             let dpu = self.host.dpus.iter_mut().find(|known| known.id == *dpu);
             dpu.into_iter().for_each(|dpu| dpu.health.agent = Some(silent.clone()));
             return;

@@ -5,7 +5,7 @@ use tonic::Status;
 
 use super::fields::{invalid, name, required_name};
 use crate::{
-    Moment,
+    Timestamp,
     store::{HealthAlert, HealthReport, HealthSuccess},
 };
 
@@ -48,7 +48,7 @@ pub(super) fn read(
     report: health::HealthReport,
     source: String,
     former: Option<&HealthReport>,
-    now: Moment,
+    now: Timestamp,
     long: LongTexts,
 ) -> Result<HealthReport, Status> {
     if report.alerts.len() + report.successes.len() > MOST_PROBES {
@@ -59,7 +59,7 @@ pub(super) fn read(
         .flat_map(|former| &former.alerts)
         .map(|alert| ((alert.id.as_str(), alert.target.as_deref()), alert.in_alert_since))
         .collect();
-    let past = |time: prost_types::Timestamp| Moment::from(time).min(now);
+    let past = |time: prost_types::Timestamp| Timestamp::from(time).min(now);
     let mut left = LONGEST_IN_ALL;
     let mut alerts = Vec::with_capacity(report.alerts.len());
     for (place, alert) in report.alerts.into_iter().enumerate() {
@@ -117,31 +117,5 @@ fn bounded_target(field: &str, target: Option<&str>) -> Result<(), Status> {
             Err(invalid(&format!("{field}.target"), format_args!("is longer than {LONGEST_TARGET} bytes")))
         }
         _ => Ok(()),
-    }
-}
-
-/// A stored report as it travels.
-pub(super) fn to_wire(report: HealthReport) -> health::HealthReport {
-    health::HealthReport {
-        source: report.source,
-        observed_at: report.observed_at.map(Into::into),
-        successes: report
-            .successes
-            .into_iter()
-            .map(|success| health::HealthProbeSuccess { id: success.id, target: success.target })
-            .collect(),
-        alerts: report
-            .alerts
-            .into_iter()
-            .map(|alert| health::HealthProbeAlert {
-                id: alert.id,
-                in_alert_since: alert.in_alert_since.map(Into::into),
-                message: alert.message,
-                tenant_message: alert.tenant_message,
-                classifications: alert.classifications,
-                target: alert.target,
-            })
-            .collect(),
-        triggered_by: report.triggered_by,
     }
 }

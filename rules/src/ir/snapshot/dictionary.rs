@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use proto::ConfigVersion;
+use types::ConfigVersion;
 
 use crate::ir::snapshot::{
     Dpu, Snapshot,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use proto::ConfigVersion;
+use types::ConfigVersion;
 
 use crate::ir::{
     snapshot::{
@@ -131,7 +131,7 @@ area! {
             /// Time since the last network observation.
             observation_age: Age(optional) = age(s.now, d.observed_at),
             /// Time since the stored agent report was made.
-            agent_report_age: Age(optional) = age(s.now, d.health.agent.as_ref().and_then(|report| report.observed_at)),
+            agent_report_age: Age(optional) = age(s.now, d.health.agent.as_ref().and_then(|report| report.observed_at).map(|at| at.micros())),
             /// Alerts of the stored agent report.
             agent_report_alerts: Int = Value::Int(
                 d.health.agent.as_ref().map_or(0, |report| i64::try_from(report.alerts.len()).unwrap_or(i64::MAX))

@@ -3,50 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-
-use crate::ir::snapshot::values::Micros;
-
-/// One health report.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct HealthReport {
-    /// Who made it.
-    pub source: String,
-    /// When it was made.
-    pub observed_at: Option<Micros>,
-    /// Probes that found nothing wrong.
-    pub successes: Vec<Success>,
-    /// Probes that found something.
-    pub alerts: Vec<Alert>,
-}
-
-/// A probe that found nothing wrong.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Success {
-    /// Id of the probe.
-    pub id: String,
-    /// What it looked at.
-    pub target: Option<String>,
-}
-
-/// A probe that found something.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Alert {
-    /// Id of the probe.
-    pub id: String,
-    /// What it looked at.
-    pub target: Option<String>,
-    /// Since when it has been in alert without a break.
-    pub in_alert_since: Option<Micros>,
-    /// For operators.
-    pub message: String,
-    /// For tenants.
-    pub tenant_message: Option<String>,
-    /// What the alert means for the host's life.
-    pub classifications: Vec<String>,
-}
+use types::HealthReport;
 
 /// Reports stored for the host, and for its rack.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

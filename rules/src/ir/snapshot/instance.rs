@@ -1,6 +1,6 @@
 //! The tenant's instance on the host.
 
-use proto::ConfigVersion;
+use types::ConfigVersion;
 
 use crate::ir::snapshot::{dictionary::area, host::Answer};
 

@@ -27,11 +27,12 @@ pub use credentials::{Credentials, Rotation};
 pub use dictionary::{Fact, FactType, Value};
 pub(crate) use dictionary::{NO_DPU, Typed};
 pub use dpu::{DpfPhase, Dpu, InstallTask, SecureBoot};
-pub use health::{Alert, DpuHealth, HealthReport, HostHealth, Success};
+pub use health::{DpuHealth, HostHealth};
 pub use host::{Answer, Host};
 pub use instance::Instance;
 pub use requests::{Failure, HardwareHealth, MaintenanceOperation, Requests, Site};
 pub use state::{ActionRecord, ActionStatus, State};
+pub use types::{HealthAlert, HealthReport, HealthSuccess};
 pub use values::Micros;
 
 /// Everything that rules can see of one host.

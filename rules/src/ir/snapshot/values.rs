@@ -22,8 +22,8 @@ pub(super) fn after<'a>(moment: Option<Micros>, than: Micros) -> Value<'a> {
 
 /// Versions as text in the serialised form.
 pub(super) mod version {
-    use proto::ConfigVersion;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use types::ConfigVersion;
 
     pub(in crate::ir::snapshot) fn serialize<S: Serializer>(
         version: &Option<ConfigVersion>,

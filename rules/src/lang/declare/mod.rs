@@ -19,7 +19,7 @@ use crate::ir::{
     guard::{Selection, Wanted},
     limits,
     signature::Signature,
-    snapshot::Alert,
+    snapshot::HealthAlert,
 };
 
 /// A name that is declared at a place.
@@ -164,7 +164,7 @@ pub(crate) enum SourceDecl {
 #[derive(Debug)]
 pub(crate) struct AlertDecl {
     pub(crate) place: Place,
-    pub(crate) alert: Alert,
+    pub(crate) alert: HealthAlert,
 }
 
 /// Everything that a pack declares.

@@ -3,7 +3,7 @@
 use rhai::{Array, Engine, FnPtr, NativeCallContext};
 
 use crate::{
-    ir::snapshot::Alert,
+    ir::snapshot::HealthAlert,
     lang::declare::{
         AlertDecl, Collector, Declarations, Named, PartDecl, ReportDecl, SourceDecl, guard, here, texts, used,
     },
@@ -53,7 +53,8 @@ impl Declarations {
             self.faults.hint("type", &place, "classifications are texts", "write `[\"Name\", …]`");
             Vec::new()
         });
-        let alert = Alert { id: probe.into(), message: message.into(), classifications, ..Alert::default() };
+        let alert =
+            HealthAlert { id: probe.into(), message: message.into(), classifications, ..HealthAlert::default() };
         AlertDecl { place, alert }
     }
 }

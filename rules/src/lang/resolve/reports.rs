@@ -4,7 +4,7 @@ use crate::{
     ir::{
         fault::Place,
         health::{Part, Report, Reports, Source},
-        snapshot::Alert,
+        snapshot::HealthAlert,
     },
     lang::{
         declare::{AlertDecl, Named, PartDecl, ReportDecl, SourceDecl},
@@ -112,7 +112,7 @@ impl Resolver<'_> {
         })
     }
 
-    fn alert(&mut self, decl: &AlertDecl) -> Alert {
+    fn alert(&mut self, decl: &AlertDecl) -> HealthAlert {
         let alert = &decl.alert;
         self.check_probe(&alert.id, &decl.place);
         for class in &alert.classifications {

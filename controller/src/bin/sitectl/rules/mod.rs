@@ -74,11 +74,7 @@ impl Pack {
 /// No state of this name, with the nearest that the rules have.
 fn no_state(rules: &RuleSet, dir: &Path, state: &str) -> Failure {
     let known = rules.states().map(|known| known.as_str()).chain(rules.states().map(|known| known.top()));
-    let near = known.map(|known| (strsim::damerau_levenshtein(state, known), known)).min();
-    let hint = match near {
-        Some((distance, near)) if distance <= 2.max(near.len() / 3) => format!(", did you mean `{near}`?"),
-        _ => String::new(),
-    };
+    let hint = types::nearest(state, known).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
     Failure::NotFound(format!("the rules in {} have no state `{state}`{hint}", dir.display()))
 }
 
