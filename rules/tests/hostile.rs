@@ -105,6 +105,32 @@ fn a_guard_cannot_use_up_the_stack() {
 }
 
 #[test]
+fn a_guard_that_is_too_deep_is_refused_and_a_long_one_is_not() {
+    let returns = |n: usize| "if h.bmc.reachable { return true; } ".repeat(n);
+    let cases = |n: usize| (0..n).map(|case| format!("{case} => h.bmc.reachable, ")).collect::<String>();
+    let lets = (0..4000).map(|n| format!("let x{n} = {n}; ")).collect::<String>();
+    for (guard, expected) in [
+        (format!("{}h.instance.present", returns(200)), None),
+        (format!("{}h.instance.present", returns(3000)), Some("more than 256 deep")),
+        (format!("switch h.host.associated_dpus {{ {} _ => false }}", cases(200)), None),
+        (format!("switch h.host.associated_dpus {{ {} _ => false }}", cases(2000)), Some("more than 256 deep")),
+        (format!("{lets} h.host.associated_dpus == x3999"), None),
+    ] {
+        let loaded = load(&format!("state(\"A\").sla(1).go(\"B\").when(|h| {{ {guard} }}).wait(\"x\");"));
+        match (loaded, expected) {
+            (Ok(rules), None) => {
+                let mut host = Snapshot::default();
+                host.state.path = "A".into();
+                assert!(matches!(rules.decide(&host).decision, Decision::Wait(_)));
+            }
+            (Err(faults), Some(expected)) => assert!(faults.to_string().contains(expected), "{faults}"),
+            (Ok(_), Some(expected)) => panic!("{expected}"),
+            (Err(faults), None) => panic!("{faults}"),
+        }
+    }
+}
+
+#[test]
 fn errors_at_run_time_keep_the_host_where_it_is_and_say_where() {
     let cases = [
         ("|h| 1 / h.instance.generated_segments > 0", "division by zero"),

@@ -186,6 +186,11 @@ impl Expr {
         own + self.children().iter().map(Self::size).sum::<usize>()
     }
 
+    /// How deep its parts stand in each other.
+    pub(crate) fn depth(&self) -> usize {
+        self.children().iter().map(Self::depth).max().unwrap_or(0) + 1
+    }
+
     /// It can fail to answer.
     pub(crate) fn can_fail(&self, report_fails: &impl Fn(usize) -> bool) -> bool {
         let own = match self {

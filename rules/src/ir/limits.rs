@@ -4,6 +4,8 @@
 pub(crate) const OPERATIONS: u64 = 100_000;
 /// Parts that one guard may come to when its functions stand in the place of their calls.
 pub(crate) const GUARD_PARTS: usize = 10_000;
+/// How deep the parts of a guard may stand in each other: they are asked level by level on the stack.
+pub(crate) const GUARD_DEPTH: usize = 256;
 /// Parts that all arms and guards of a pack may come to, in all the states that they are read in.
 pub(crate) const PACK_PARTS: usize = 200_000;
 /// Depth of calls, and of inlined functions.

@@ -22,7 +22,7 @@ use crate::{
         expr::{DEPTH, Expr},
         fault::{Faults, Place},
         health::Reports,
-        limits::{CALL_DEPTH, GUARD_PARTS},
+        limits::{CALL_DEPTH, GUARD_DEPTH, GUARD_PARTS},
         operators::{Kind, Op},
     },
     lang::lower::{
@@ -51,6 +51,8 @@ pub(crate) struct Lowerer<'a> {
     file: Arc<str>,
     /// Functions that are being written out.
     calls: usize,
+    /// Statements that stand behind an `if` that returns.
+    returns: usize,
     /// DPUs, and texts of lists, that are bound.
     dpus: u8,
     items: u8,
@@ -76,9 +78,9 @@ impl<'a> Lowerer<'a> {
     ) -> Self {
         let whole = crate::lang::declare::place(&function.file, body_position(function));
         let file = function.file.clone();
-        let (calls, dpus, items) = (0, 0, 0);
+        let (calls, returns, dpus, items) = (0, 0, 0, 0);
         let (left, refused, settings) = (Some(GUARD_PARTS), false, false);
-        Self { known, faults, budget, file, calls, dpus, items, left, whole, refused, settings }
+        Self { known, faults, budget, file, calls, returns, dpus, items, left, whole, refused, settings }
     }
 
     /// The closure's answer, of a kind, and whether it has no fault and no setting of a site has a part in it.
@@ -95,7 +97,11 @@ impl<'a> Lowerer<'a> {
             scope.push((name.clone(), value));
         }
         let lowered = self.statements(&closure.body, &scope, Position::NONE, true);
-        let expr = self.value(lowered, kind, position);
+        let mut expr = self.value(lowered, kind, position);
+        if expr.depth() > GUARD_DEPTH {
+            self.too_nested(position);
+            expr = Expr::Bool(false);
+        }
         (expr, !self.settings && self.faults.0.len() == before)
     }
 
@@ -115,6 +121,11 @@ impl<'a> Lowerer<'a> {
             self.faults.hint("limit", &self.whole, message, "let functions call each other less often");
         }
         self.left.is_some() && self.budget.take(parts, self.faults)
+    }
+
+    fn too_nested(&mut self, position: Position) -> Lowered {
+        let message = format!("the parts of the guard stand in each other more than {GUARD_DEPTH} deep");
+        self.fault("limit", position, message, "ask in several arms, or in lists: `x in [\"a\", \"b\"]`")
     }
 
     fn place(&self, position: Position) -> Place {

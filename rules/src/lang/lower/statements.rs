@@ -7,6 +7,7 @@ use rhai::{ASTFlags, Dynamic, Expr as Ast, FlowControl, Position, RangeCase, Stm
 use crate::{
     ir::{
         expr::Expr,
+        limits::GUARD_DEPTH,
         operators::{Kind, Op},
     },
     lang::lower::{
@@ -25,14 +26,18 @@ impl Lowerer<'_> {
         };
         match first {
             Stmt::Share(_) | Stmt::Noop(_) => self.statements(rest, scope, position, tail),
-            Stmt::Var(variable, ..) => {
-                let (name, value, _) = &**variable;
-                let value = self.expr(value, scope);
-                let mut scope = scope.clone();
-                scope.push((name.name.to_string(), value.clone()));
-                let at = first.position();
-                let answer = self.statements(rest, &scope, at, tail);
-                self.after(vec![value], answer)
+            Stmt::Var(..) => {
+                let bindings = statements.iter().take_while(|statement| matches!(statement, Stmt::Var(..)));
+                let (mut scope, mut bound, mut at) = (scope.clone(), Vec::new(), position);
+                for statement in bindings {
+                    let Stmt::Var(variable, ..) = statement else { break };
+                    let value = self.expr(&variable.1, &scope);
+                    scope.push((variable.0.name.to_string(), value.clone()));
+                    bound.push(value);
+                    at = statement.position();
+                }
+                let answer = self.statements(&statements[bound.len()..], &scope, at, tail);
+                self.after(bound, answer)
             }
             first if rest.is_empty() => self.statement(first, scope, tail),
             Stmt::If(flow, at) if tail && (returns(flow.body.statements()) || returns(flow.branch.statements())) => {
@@ -77,6 +82,10 @@ impl Lowerer<'_> {
 
     /// `if … { return …; }` before other statements.
     fn early_return(&mut self, flow: &FlowControl, rest: &[Stmt], scope: &Scope, position: Position) -> Lowered {
+        if self.returns >= GUARD_DEPTH {
+            return self.too_nested(position);
+        }
+        self.returns += 1;
         let condition = self.condition(&flow.expr, scope);
         let mut branch = |statements: &[Stmt]| match statements {
             returning if returns(returning) => self.statements(returning, scope, position, true),
@@ -87,6 +96,7 @@ impl Lowerer<'_> {
             }
         };
         let (then, otherwise) = (branch(flow.body.statements()), branch(flow.branch.statements()));
+        self.returns -= 1;
         self.choose(condition, then, otherwise, position)
     }
 
