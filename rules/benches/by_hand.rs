@@ -1,6 +1,6 @@
 //! The readiness decision of `Assigned/WaitingForNetworkConfig` written in Rust, to compare with, and its snapshot.
 
-use rules::{Alert, Dpu, HealthReport, Snapshot};
+use rules::{Dpu, HealthAlert, HealthReport, Snapshot};
 
 /// A host with two DPUs whose agents report three harmless alerts each, and every gate open.
 pub(crate) fn ready_host() -> Snapshot {
@@ -38,7 +38,7 @@ pub(crate) fn ready_host() -> Snapshot {
 /// Adds an alert to the report of a DPU's agent.
 pub(crate) fn alert(dpu: &mut Dpu, probe: &str, class: &str) {
     let classifications = vec!["Hardware".to_owned(), class.to_owned()];
-    let alert = Alert { id: probe.into(), target: Some("x".into()), classifications, ..Alert::default() };
+    let alert = HealthAlert { id: probe.into(), target: Some("x".into()), classifications, ..HealthAlert::default() };
     dpu.health.agent.get_or_insert_default().alerts.push(alert);
 }
 

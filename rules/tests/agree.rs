@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use oracle::Oracle;
 use proptest::prelude::*;
 use rules::{
-    ActionRecord, ActionStatus, Alert, Answer, Decision, Dpu, HealthReport, LoadOptions, PowerState, RuleSet, Snapshot,
-    Vendor, load_files,
+    ActionRecord, ActionStatus, Answer, Decision, Dpu, HealthAlert, HealthReport, LoadOptions, PowerState, RuleSet,
+    Snapshot, Vendor, load_files,
 };
 
 const NAMES: &str = r#"
@@ -283,10 +283,10 @@ fn report() -> impl Strategy<Value = HealthReport> {
     prop::collection::vec(alert, 0..3).prop_map(|alerts| HealthReport {
         alerts: alerts
             .into_iter()
-            .map(|(id, classes)| Alert {
+            .map(|(id, classes)| HealthAlert {
                 id: id.to_owned(),
                 classifications: classes.into_iter().map(str::to_owned).collect(),
-                ..Alert::default()
+                ..HealthAlert::default()
             })
             .collect(),
         ..HealthReport::default()

@@ -4,8 +4,9 @@
 
 mod small;
 
-use rules::{Alert, HealthReport};
+use rules::{HealthAlert, HealthReport};
 use small::{host, load, outcome};
+use types::Timestamp;
 
 const REPORTS: &str = r#"
 initial("A");
@@ -37,11 +38,11 @@ state("B").terminal().no_sla().wait("end");
 "#;
 
 fn report(alerts: &[(&str, &[&str])]) -> HealthReport {
-    let alerts = alerts.iter().map(|(id, classes)| Alert {
+    let alerts = alerts.iter().map(|(id, classes)| HealthAlert {
         id: (*id).to_owned(),
         message: format!("{id} is bad"),
         classifications: classes.iter().map(|class| (*class).to_owned()).collect(),
-        ..Alert::default()
+        ..HealthAlert::default()
     });
     HealthReport { alerts: alerts.collect(), ..HealthReport::default() }
 }
@@ -84,26 +85,26 @@ fn two_alerts_of_one_probe_and_target_become_one() {
     let mut h = host("A", 1);
     h.dpus[0].primary = true;
     let mut agent = report(&[("Link", &["Stop"])]);
-    agent.observed_at = Some(20);
+    agent.observed_at = Some(Timestamp::from_micros(20));
     agent.alerts[0].target = Some("p0".into());
-    agent.alerts[0].in_alert_since = Some(7);
+    agent.alerts[0].in_alert_since = Some(Timestamp::from_micros(7));
     agent.successes = vec![
-        rules::Success { id: "Heartbeat".into(), target: None },
-        rules::Success { id: "Link".into(), target: Some("p0".into()) },
+        rules::HealthSuccess { id: "Heartbeat".into(), target: None },
+        rules::HealthSuccess { id: "Link".into(), target: Some("p0".into()) },
     ];
     let mut operator = report(&[("Link", &["Mild", "Stop"]), ("Link", &[])]);
-    operator.observed_at = Some(10);
+    operator.observed_at = Some(Timestamp::from_micros(10));
     operator.alerts[0].target = Some("p0".into());
     operator.alerts[0].message = "seen".into();
-    operator.alerts[0].in_alert_since = Some(5);
+    operator.alerts[0].in_alert_since = Some(Timestamp::from_micros(5));
     h.dpus[0].health.agent = Some(agent);
     h.dpus[0].health.merges.insert("operator".into(), operator);
     let merged = rules.health_report("health", &h, None).unwrap();
-    assert_eq!((merged.source.as_str(), merged.observed_at), ("health", Some(10)));
-    assert_eq!(merged.successes, [rules::Success { id: "Heartbeat".into(), target: None }]);
+    assert_eq!((merged.source.as_str(), merged.observed_at), ("health", Some(Timestamp::from_micros(10))));
+    assert_eq!(merged.successes, [rules::HealthSuccess { id: "Heartbeat".into(), target: None }]);
     assert_eq!(merged.alerts.len(), 2, "two targets of one probe stay two alerts");
     let p0 = &merged.alerts[1];
-    assert_eq!((p0.message.as_str(), p0.in_alert_since), ("Link is bad\nseen", Some(5)));
+    assert_eq!((p0.message.as_str(), p0.in_alert_since), ("Link is bad\nseen", Some(Timestamp::from_micros(5))));
     assert_eq!(p0.classifications, ["Mild", "Stop"]);
     assert_eq!(rules.health_report("dpu_health", &h, Some(0)).unwrap().alerts.len(), 2);
     assert!(rules.health_report("none", &h, None).is_none());
@@ -116,7 +117,7 @@ fn an_explanation_names_alerts_with_their_dpu_source_and_time() {
     h.dpus[0].primary = true;
     let mut agent = report(&[("Link", &["Stop"])]);
     agent.source = "agent".into();
-    agent.alerts[0].in_alert_since = Some(5);
+    agent.alerts[0].in_alert_since = Some(Timestamp::from_micros(5));
     h.dpus[0].health.agent = Some(agent);
     let explained = rules.explain(&h);
     assert_eq!(explained.alerts.len(), 1);

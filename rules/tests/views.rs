@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "helpers are called by tests alone")]
 
 use rules::{
-    Alert, ChangeKind, HealthReport, LoadOptions, PackFaults, Prevented, RuleSet, Snapshot, TenantState, load_files,
+    ChangeKind, HealthAlert, HealthReport, LoadOptions, PackFaults, Prevented, RuleSet, Snapshot, TenantState,
+    load_files,
 };
 
 const PACK: &str = r#"
@@ -56,7 +57,7 @@ fn an_alert_prevents_what_its_classification_says_and_nothing_else() {
         [("NoTenant", true, false), ("Broken", true, true), ("Noted", false, false), ("Unheard", false, false)]
     {
         let mut host = host();
-        let alert = Alert { id: "Probe".into(), classifications: vec![class.into()], ..Alert::default() };
+        let alert = HealthAlert { id: "Probe".into(), classifications: vec![class.into()], ..HealthAlert::default() };
         let report = HealthReport { source: "s".into(), alerts: vec![alert], ..HealthReport::default() };
         host.health.merges.insert("s".into(), report);
         let by = |what| rules.prevented_by(what, &host).map(|(alert, class)| (alert.id, class.to_owned()));

@@ -11,7 +11,7 @@ use rhai::{
         BasicStringPackage, LogicPackage, MoreStringPackage, Package,
     },
 };
-use rules::{ActionRecord, ActionStatus, Alert, Dpu, Snapshot, Value, fact_dictionary};
+use rules::{ActionRecord, ActionStatus, Dpu, HealthAlert, Snapshot, Value, fact_dictionary};
 use types::ConfigVersion;
 
 /// Guards of one pack for the interpreter.
@@ -65,7 +65,7 @@ struct Area(Arc<Snapshot>, &'static str);
 
 /// Alerts of a report, and whether a stored one is behind it.
 #[derive(Clone)]
-struct Report(Vec<Alert>, bool);
+struct Report(Vec<HealthAlert>, bool);
 
 #[derive(Clone, Copy)]
 struct Absent;
@@ -217,10 +217,10 @@ fn of_dpu(dpu: &Dpu) -> Report {
         return Report(report.alerts.clone(), true);
     }
     let mut report = Report(Vec::new(), false);
-    let alert = |id: &str, class: &str| Alert {
+    let alert = |id: &str, class: &str| HealthAlert {
         id: id.to_owned(),
         classifications: vec![class.to_owned()],
-        ..Alert::default()
+        ..HealthAlert::default()
     };
     let mut agent = match &dpu.health.agent {
         Some(agent) => agent.alerts.clone(),
