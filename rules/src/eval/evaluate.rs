@@ -111,35 +111,22 @@ fn several<'a, W: Watch>(
     deciding: bool,
     watch: &mut W,
 ) -> Evaluated<bool> {
-    let mut answer = Ok(false);
-    for (part, env) in parts.clone() {
-        answer = part.holds(&env).map(|holds| holds == deciding);
-        if answer != Ok(false) {
-            break;
-        }
+    let mut decide = |(part, env): (&'a Expr, Env<'a>)| part.holds(&env).map(|holds| holds == deciding);
+    if !W::EXPLAINS {
+        return parts.map(decide).find(|decides| *decides != Ok(false)).unwrap_or(Ok(false));
     }
-    if W::EXPLAINS {
-        explain_several(parts, deciding, watch);
-    }
-    answer
-}
-
-/// Shows the parts that decide, else all of them. If one is enough to hold, the first one is; of parts that all have to
-/// hold every one that does not is shown.
-fn explain_several<'a, W: Watch>(
-    parts: impl Iterator<Item = (&'a Expr, Env<'a>)> + Clone,
-    deciding: bool,
-    watch: &mut W,
-) {
-    let decides = |(part, env): &(&Expr, Env<'_>)| part.holds(env) != Ok(!deciding);
+    let answers: Vec<Evaluated<bool>> = parts.clone().map(&mut decide).collect();
+    // Those that decide are shown, else all. If one is enough to hold, the first one is shown; of parts that all have to
+    // hold every one that does not.
+    let most = if deciding { 1 } else { usize::MAX };
+    let decisive = || parts.clone().zip(&answers).filter(|(_, decides)| **decides != Ok(false)).take(most);
     let mut show = |(part, env): (&'a Expr, Env<'a>)| drop(part.eval(&env, watch));
-    if deciding && let Some(first) = parts.clone().find(decides) {
-        show(first);
-    } else if !deciding && parts.clone().any(|part| decides(&part)) {
-        parts.filter(decides).for_each(show);
+    if decisive().next().is_some() {
+        decisive().for_each(|(part, _)| show(part));
     } else {
         parts.for_each(show);
     }
+    answers.into_iter().find(|decides| *decides != Ok(false)).unwrap_or(Ok(false))
 }
 
 /// A body for each DPU, or for each text of the list behind it.

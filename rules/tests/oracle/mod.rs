@@ -74,6 +74,7 @@ fn engine() -> Engine {
     let mut engine = Engine::new_raw();
     engine
         .set_max_expr_depths(1024, 256)
+        .set_max_call_levels(64)
         .set_strict_variables(true)
         .set_optimization_level(OptimizationLevel::None)
         .set_fail_on_invalid_map_property(true);
