@@ -37,7 +37,7 @@ impl Site {
             ),
         )
         .unwrap();
-        let config = Config::read(&at("config.toml")).unwrap();
+        let config = Config { new_site: true, ..Config::read(&at("config.toml")).unwrap() };
         let (stop, stopped) = oneshot::channel::<()>();
         tokio::spawn(async move {
             serve(config, async {
@@ -210,7 +210,7 @@ hosts:
   - name: host-2
     machine_id: fm100hs0000000000000000000000000000000000000000000000000002
     initial_state: Ready
-    bmc: {url: \"http://127.0.0.1:9\", username: root, password: wont-tell}
+    bmc: {url: \"http://127.0.0.2:9\", username: root, password: wont-tell}
     dpus:
       - {name: host-2-dpu0, machine_id: fm100ds0000000000000000000000000000000000000000000000000002}
 ";
