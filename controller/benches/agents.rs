@@ -4,7 +4,7 @@
 use std::{path::Path, sync::Arc};
 
 use controller::{
-    DirtyHosts, ForgeService, Judge, Moment, RulesInForce, SiteFile, add_hosts, check_hosts, store::Store,
+    DirtyHosts, ForgeService, Judge, RulesInForce, SiteFile, Timestamp, add_hosts, check_hosts, store::Store,
 };
 use divan::{Bencher, counter::ItemsCount};
 use proto::{
@@ -78,7 +78,7 @@ impl BenchSite {
             let file = SiteFile::parse("site.yaml", &text).expect("a site file");
             let network = Arc::new(file.network.expect("networks"));
             let hosts = check_hosts(&file.hosts, &"Ready".into()).expect("hosts");
-            add_hosts(&store, Some(&network), &hosts, Moment::now()).await.expect("hosts in the database");
+            add_hosts(&store, Some(&network), &hosts, Timestamp::now()).await.expect("hosts in the database");
             let pack = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rules/managed_host");
             let rules = RulesInForce::new(rules::load_pack(&pack).expect("rules"));
             let judge = Judge::new(Arc::new(rules), rules::Site::default());

@@ -9,7 +9,7 @@ use std::{
 };
 
 use controller::{
-    DirtyHosts, Moment, ReconcileSettings, Reconciler, Redfish, RedfishSettings, RulePacks, RuleSettings,
+    DirtyHosts, ReconcileSettings, Reconciler, Redfish, RedfishSettings, RulePacks, RuleSettings, Timestamp,
     store::{AppliedReport, ApplyMode, HealthReport, NewDpu, NewHost, Observation, ObservationDetails, Store},
 };
 use proto::MachineId;
@@ -79,7 +79,7 @@ async fn main() {
 }
 
 async fn fill(store: &Store) {
-    let now = Moment::now();
+    let now = Timestamp::now();
     let mut tx = store.write().await.unwrap();
     for host in 0..HOSTS {
         let dpus = (0..DPUS).map(|dpu| NewDpu {

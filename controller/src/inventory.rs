@@ -1,7 +1,7 @@
 use proto::MachineId;
 
 use crate::{
-    Moment,
+    Timestamp,
     machine_addresses::refuse_shared,
     network::{AddressError, PoolError, SiteNetwork, give_admin_address, give_asn, give_loopback},
     store::{Added, NewHost, Store, StoreError, Tx},
@@ -27,7 +27,7 @@ pub async fn add_hosts(
     store: &Store,
     site: Option<&SiteNetwork>,
     hosts: &[NewHost],
-    now: Moment,
+    now: Timestamp,
 ) -> Result<AddedHosts, StoreError> {
     let mut tx = store.write().await?;
     refuse_shared(&mut tx, hosts).await?;
@@ -51,7 +51,11 @@ pub async fn add_hosts(
 ///
 /// # Errors
 /// If the database fails.
-pub(crate) async fn give_missing_addresses(store: &Store, site: &SiteNetwork, now: Moment) -> Result<(), StoreError> {
+pub(crate) async fn give_missing_addresses(
+    store: &Store,
+    site: &SiteNetwork,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     let mut tx = store.write().await?;
     for dpu in tx.dpus().await? {
         give_dpu_addresses(&mut tx, site, &dpu.id, now).await?;
@@ -59,7 +63,12 @@ pub(crate) async fn give_missing_addresses(store: &Store, site: &SiteNetwork, no
     tx.commit().await
 }
 
-async fn give_dpu_addresses(tx: &mut Tx, site: &SiteNetwork, dpu: &MachineId, now: Moment) -> Result<(), StoreError> {
+async fn give_dpu_addresses(
+    tx: &mut Tx,
+    site: &SiteNetwork,
+    dpu: &MachineId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     for given in [give_loopback(tx, site, dpu, now).await, give_admin_address(tx, site, dpu, now).await] {
         match given {
             Ok(_) => {}

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use rules::{Decision, Prevented, Snapshot, TenantState};
 
-use crate::{Moment, RulesInForce, ask::ask, facts, store::HostRecord};
+use crate::{RulesInForce, Timestamp, ask::ask, facts, store::HostRecord};
 
 /// What the rules say about a host apart from its next state, for requests that must be answered at once.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ impl Judge {
     }
 
     fn snapshot(&self, host: &HostRecord) -> Snapshot {
-        facts::snapshot(host, &self.switches, Moment::now())
+        facts::snapshot(host, &self.switches, Timestamp::now())
     }
 
     /// The first alert that prevents something by what the rules make of all reports, for people.

@@ -17,7 +17,6 @@ mod inventory;
 mod judge;
 mod machine_addresses;
 mod metrics;
-mod moment;
 mod nearest;
 pub mod network;
 mod new_site;
@@ -42,7 +41,6 @@ pub use host_spec::{SpecFault, check_hosts};
 pub use ids::{InstanceId, VpcId, VpcPrefixId};
 pub use inventory::{AddedHosts, add_hosts};
 pub use judge::Judge;
-pub use moment::Moment;
 pub use new_site::NewSiteError;
 pub use reconcile::{Offers, ReconcileCounters, ReconcileFigures, ReconcileSettings, Reconciler, RulesInForce};
 pub use rule_packs::{
@@ -51,3 +49,4 @@ pub use rule_packs::{
 };
 pub use serve::{ServeError, serve};
 pub use site_file::{SiteFile, SiteFileError};
+pub use types::Timestamp;

@@ -9,9 +9,9 @@ use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig, server::T
 use tracing::{error, info, warn};
 
 use crate::{
-    AccessFault, Config, DirtyHosts, ForgeService, IssuerFault, Judge, Moment, ReconcileCounters, ReconcileSettings,
+    AccessFault, Config, DirtyHosts, ForgeService, IssuerFault, Judge, ReconcileCounters, ReconcileSettings,
     Reconciler, Redfish, RedfishSettings, RedfishSetupError, RulePackError, RulePacks, RuleSettings, RulesInForce,
-    SiteFile, SiteFileError, SiteService, SpecFault, Tls,
+    SiteFile, SiteFileError, SiteService, SpecFault, Timestamp, Tls,
     access::{Clients, Gatekeeper, Issuer},
     add_hosts, check_hosts, database_health,
     inventory::give_missing_addresses,
@@ -260,7 +260,7 @@ async fn take_in(
     site_file: Option<&SiteFile>,
     packs: &RulePacks,
 ) -> Result<(), ServeError> {
-    let now = Moment::now();
+    let now = Timestamp::now();
     if let Some(site) = site
         && adopt_settings(store, site, now).await?
     {

@@ -23,7 +23,7 @@ use x509_cert::{
 };
 
 use super::{Caller, Clients, certificate::Names};
-use crate::Moment;
+use crate::Timestamp;
 
 /// What machines' certificates are renewed with.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -158,7 +158,7 @@ impl Issuer {
     }
 
     /// A certificate with a new key, for a machine that has shown who it is.
-    pub(crate) fn with_new_key(&self, machine: &MachineId, now: Moment) -> Result<Issued, RenewalRefusal> {
+    pub(crate) fn with_new_key(&self, machine: &MachineId, now: Timestamp) -> Result<Issued, RenewalRefusal> {
         let key = KeyPair::generate().map_err(signing)?;
         let certificate = self.sign(machine, &key, now)?;
         Ok(Issued { certificate, private_key: Some(key.serialize_pem()), issuing_ca: self.pem.clone() })
@@ -167,7 +167,7 @@ impl Issuer {
     /// A certificate in place of a `former` one, DER, which may be over, and the machine that it is for.
     ///
     /// Whoever asks has not shown to have the key. So it is for the same key: nobody else can use it.
-    pub(crate) fn with_same_key(&self, former: &[u8], now: Moment) -> Result<(MachineId, Issued), RenewalRefusal> {
+    pub(crate) fn with_same_key(&self, former: &[u8], now: Timestamp) -> Result<(MachineId, Issued), RenewalRefusal> {
         let unreadable = |fault: &dyn fmt::Display| RenewalRefusal::Unreadable(fault.to_string());
         let read = Certificate::from_der(former).map_err(|fault| unreadable(&fault))?;
         let certificate = read.tbs_certificate();
@@ -196,7 +196,7 @@ impl Issuer {
         }
     }
 
-    fn sign(&self, machine: &MachineId, key: &impl PublicKeyData, now: Moment) -> Result<String, RenewalRefusal> {
+    fn sign(&self, machine: &MachineId, key: &impl PublicKeyData, now: Timestamp) -> Result<String, RenewalRefusal> {
         let uri = self.clients.uri(machine).ok_or_else(|| RenewalRefusal::Signing("machines have no URI".into()))?;
         let mut params = CertificateParams::default();
         // By default it comes of the key, and several certificates may be for one.
@@ -224,7 +224,7 @@ impl Issuer {
         if self.clients.uri(&nobody).is_none() {
             return Err(IssuerFault::NoPattern);
         }
-        let now = Moment::now();
+        let now = Timestamp::now();
         let left = self.end.saturating_sub(now.since_epoch());
         if left.is_zero() {
             return Err(IssuerFault::Over { cert: cert.to_owned() });

@@ -14,7 +14,7 @@ use tower::{Layer, Service};
 use tracing::info;
 
 use super::{Caller, Clients, certificate::Names};
-use crate::Moment;
+use crate::Timestamp;
 
 /// What a load balancer or `systemctl` asks, without being anybody.
 const OPEN: &str = "/grpc.health.v1.Health/";
@@ -44,7 +44,7 @@ impl Gatekeeper {
             Some(own) => {
                 let names = Names::of(own);
                 // TLS looks at that when a connection is opened, and one can stay open for long.
-                if names.end.is_some_and(|end| Moment::now().since_epoch() > end) {
+                if names.end.is_some_and(|end| Timestamp::now().since_epoch() > end) {
                     return Err(Status::permission_denied("the client's certificate is over"));
                 }
                 clients.caller(&names).map_err(|stranger| Status::permission_denied(stranger.to_string()))?

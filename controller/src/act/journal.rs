@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Found;
 use crate::{
-    Moment,
+    Timestamp,
     store::{self, ActionStatus, HostRecord, Store, StoreError},
 };
 
@@ -75,7 +75,7 @@ pub(crate) enum Before {
         /// Its line.
         number: u32,
         /// When it was about to run.
-        at: Moment,
+        at: Timestamp,
     },
     /// It has run; only the commit is missing.
     Done,
@@ -116,14 +116,15 @@ impl<'a> Journal<'a> {
             .map_err(|error| StoreError::Unreadable { column: "arguments", fault: error.to_string() })?;
         let mut tx = self.store.write().await?;
         let host = &self.record.host.id;
-        let number = tx.intend_action(host, self.version(), &action.name, &target, &arguments, Moment::now()).await?;
+        let number =
+            tx.intend_action(host, self.version(), &action.name, &target, &arguments, Timestamp::now()).await?;
         tx.commit().await?;
         Ok(number)
     }
 
     /// Writes how it ended, and what it found out, together.
     pub(crate) async fn finish(&self, number: u32, error: &str, found: &[Found]) -> Result<(), StoreError> {
-        let now = Moment::now();
+        let now = Timestamp::now();
         let mut tx = self.store.write().await?;
         tx.finish_action(&self.record.host.id, number, error, now).await?;
         for found in found {

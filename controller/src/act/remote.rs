@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{ActionError, Bmc, BmcError, PowerState, ResetType, journal};
 use crate::{
-    Moment,
+    Timestamp,
     store::{self, Finding, HostRecord},
 };
 
@@ -68,7 +68,7 @@ impl Found {
         Self { machine: machine.clone(), name, value: value.into() }
     }
 
-    pub(crate) fn finding(&self, at: Moment) -> Finding {
+    pub(crate) fn finding(&self, at: Timestamp) -> Finding {
         Finding { name: self.name.to_owned(), value: self.value.clone(), at }
     }
 }
@@ -97,7 +97,7 @@ impl Remote {
     }
 
     /// Whether what the journal says was about to run at `at` has happened, as far as the BMCs know.
-    pub(crate) async fn happened(self, bmc: &dyn Bmc, record: &HostRecord, action: &Action, at: Moment) -> bool {
+    pub(crate) async fn happened(self, bmc: &dyn Bmc, record: &HostRecord, action: &Action, at: Timestamp) -> bool {
         if !matches!(self, Self::Reset(ResetType::ForceRestart | ResetType::PowerCycle) | Self::RestartDpus) {
             // The others may as well be done twice.
             return false;
@@ -212,7 +212,7 @@ impl PowerSteps {
     async fn next(self, bmc: &dyn Bmc, record: &HostRecord, target: &Target<'_>) -> Result<Vec<Found>, ActionError> {
         let system = bmc.system(target.bmc).await?;
         let off = system.power == Some(PowerState::Off);
-        let entered = Moment::from_micros(record.life.version.micros());
+        let entered = Timestamp::from_micros(record.life.version.micros());
         let done = |name: &str| {
             let found = record.findings.get(target.id)?.iter().find(|finding| finding.name == name)?;
             (found.at > entered).then_some(&found.value)

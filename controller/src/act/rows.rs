@@ -3,7 +3,7 @@ use serde_json::Value;
 
 use super::{ActionError, journal, let_go, remote};
 use crate::{
-    Moment,
+    Timestamp,
     store::{AppliedReport, ApplyMode, Bmc, Finding, HealthAlert, HealthReport, HostRecord, NewDpu, NewHost, Tx},
 };
 
@@ -55,7 +55,7 @@ impl Rows {
         tx: &mut Tx,
         record: &HostRecord,
         action: &Action,
-        now: Moment,
+        now: Timestamp,
     ) -> Result<(), ActionError> {
         self.permitted(record)?;
         let host = &record.host;
@@ -118,7 +118,7 @@ impl Rows {
     }
 }
 
-async fn put_report(tx: &mut Tx, record: &HostRecord, action: &Action, now: Moment) -> Result<(), ActionError> {
+async fn put_report(tx: &mut Tx, record: &HostRecord, action: &Action, now: Timestamp) -> Result<(), ActionError> {
     let source = remote::text(action, "source")?.to_owned();
     let target = remote::text(action, "target").ok().filter(|target| !target.is_empty()).map(str::to_owned);
     let alert = HealthAlert {

@@ -4,7 +4,7 @@ use rules::{FactType, fact_dictionary};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use crate::{Moment, store::Finding};
+use crate::{Timestamp, store::Finding};
 
 /// Findings about one machine, by area and fact.
 pub(super) struct Findings<'a> {
@@ -39,7 +39,7 @@ impl<'a> Findings<'a> {
     }
 
     /// When a fact was found.
-    pub(super) fn at(&self, area: &str, fact: &str) -> Option<Moment> {
+    pub(super) fn at(&self, area: &str, fact: &str) -> Option<Timestamp> {
         self.one(area, fact).map(|finding| finding.at)
     }
 
@@ -102,7 +102,7 @@ const OWN: [&str; 7] = [
 ///
 /// # Errors
 /// If there is no such fact, it is not for observers to report, or the text is no value of its type.
-pub(crate) fn finding_of(name: &str, text: &str, at: Moment) -> Result<Finding, FindingFault> {
+pub(crate) fn finding_of(name: &str, text: &str, at: Timestamp) -> Result<Finding, FindingFault> {
     let short = |text: &str| text.chars().take(80).collect::<String>();
     let fact = fact_dictionary()
         .into_iter()
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     fn finding(name: &str, value: Value) -> Finding {
-        Finding { name: name.into(), value, at: Moment::from_micros(7) }
+        Finding { name: name.into(), value, at: Timestamp::from_micros(7) }
     }
 
     #[test]
@@ -145,13 +145,13 @@ mod tests {
         assert_eq!((bmc.power, bmc.bios_job.as_str(), bmc.reachable), (rules::PowerState::Off, "job-1", false));
         let instance = found.over("instance", rules::Instance { nvlink_synced: true, ..Default::default() });
         assert!(!instance.nvlink_synced);
-        assert_eq!(found.at("bmc", "power"), Some(Moment::from_micros(7)));
+        assert_eq!(found.at("bmc", "power"), Some(Timestamp::from_micros(7)));
         assert_eq!(found.at("bmc", "vendor"), None);
     }
 
     #[test]
     fn a_reported_fact_is_typed_by_the_dictionary() {
-        let at = Moment::from_micros(1);
+        let at = Timestamp::from_micros(1);
         for (name, text, value) in [
             ("bmc.lockdown", "enabled", json!("enabled")),
             ("bmc.reachable", "true", json!(true)),

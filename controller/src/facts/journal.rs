@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use rules::ActionRecord;
 
 use crate::{
-    Moment,
+    Timestamp,
     act::JournalEntry,
     store::{Action, ActionStatus, HostRecord},
 };
@@ -14,7 +14,7 @@ pub(super) fn of_host(record: &HostRecord) -> BTreeMap<String, ActionRecord> {
 }
 
 /// Actions on a DPU since `since`, by name.
-pub(super) fn of_dpu(record: &HostRecord, dpu: &str, since: Moment) -> BTreeMap<String, ActionRecord> {
+pub(super) fn of_dpu(record: &HostRecord, dpu: &str, since: Timestamp) -> BTreeMap<String, ActionRecord> {
     collect(record, |action, entry| action.intended_at >= since && entry.dpus.iter().any(|id| id == dpu))
 }
 

@@ -1,17 +1,17 @@
 use super::{findings::Findings, journal, reports};
 use crate::{
-    Moment,
+    Timestamp,
     store::{Dpu, Event, HostRecord},
 };
 
 /// Latest event of these kinds on a machine.
-pub(super) fn event_at(record: &HostRecord, machine: &proto::MachineId, kinds: &[&str]) -> Option<Moment> {
+pub(super) fn event_at(record: &HostRecord, machine: &proto::MachineId, kinds: &[&str]) -> Option<Timestamp> {
     let events = record.events.get(machine)?;
     events.iter().filter(|event| kinds.contains(&event.kind.as_str())).map(|event| event.at).max()
 }
 
-fn micros(at: Option<Moment>) -> Option<u64> {
-    at.map(Moment::micros)
+fn micros(at: Option<Timestamp>) -> Option<u64> {
+    at.map(Timestamp::micros)
 }
 
 pub(super) fn host(record: &HostRecord, found: &Findings<'_>) -> rules::Host {
@@ -103,12 +103,12 @@ pub(super) fn dpu(record: &HostRecord, dpu: &Dpu) -> rules::Dpu {
     let found = Findings::of(record.findings.get(&dpu.id));
     let event = |kinds: &[&str]| event_at(record, &dpu.id, kinds);
     let own = record.life.dpus.get(dpu.id.as_str());
-    let since = own.map_or_else(|| Moment::from_micros(record.life.version.micros()), |own| own.since);
+    let since = own.map_or_else(|| Timestamp::from_micros(record.life.version.micros()), |own| own.since);
     let seen = record.observations.get(&dpu.id);
     let restarted = found.at("requested", "restart");
     // A report that came after the restart shows as well that the operating system is up.
     let running = found.is_true("observed", "os_running").then(|| found.at("observed", "os_running")).flatten();
-    let since_restart = |at: &Moment| restarted.is_none_or(|restarted| *at > restarted);
+    let since_restart = |at: &Timestamp| restarted.is_none_or(|restarted| *at > restarted);
     let reported = seen.map(|seen| seen.observed_at).filter(since_restart);
     let up = running.filter(since_restart).max(reported);
     let request = record.requests.iter().find(|request| request.kind == "dpu_reprovision");

@@ -16,7 +16,7 @@ pub(crate) use compact::compact;
 pub(crate) use findings::finding_of;
 pub(crate) use requests::{EVENTS, MAINTENANCE, REQUESTS};
 
-use crate::{Moment, store::HostRecord};
+use crate::{Timestamp, store::HostRecord};
 use findings::Findings;
 
 /// Source under which the report of a DPU's agent is stored.
@@ -24,12 +24,12 @@ pub(crate) const AGENT_SOURCE: &str = "forge-dpu-agent";
 
 /// The host is longer in its state than the state's limit.
 pub(crate) fn is_overdue(snapshot: &rules::Snapshot, rules: &rules::RuleSet) -> bool {
-    let elapsed = Moment::from_micros(snapshot.now).since(Moment::from_micros(snapshot.state.since)).as_secs();
+    let elapsed = Timestamp::from_micros(snapshot.now).since(Timestamp::from_micros(snapshot.state.since)).as_secs();
     rules.sla(snapshot).is_some_and(|limit| elapsed > u64::try_from(limit).unwrap_or_default())
 }
 
 /// What the rules can see of a host at `now`.
-pub(crate) fn snapshot(record: &HostRecord, site: &rules::Site, now: Moment) -> rules::Snapshot {
+pub(crate) fn snapshot(record: &HostRecord, site: &rules::Site, now: Timestamp) -> rules::Snapshot {
     let found = Findings::of(record.findings.get(&record.host.id));
     let reports = reports::host(record.health.get(&record.host.id));
     let dpus = record.dpus.iter().map(|dpu| machines::dpu(record, dpu)).collect();

@@ -11,7 +11,7 @@ use prometheus_client::{
 };
 
 use crate::{
-    Moment, ReconcileCounters, RulesInForce,
+    ReconcileCounters, RulesInForce, Timestamp,
     store::{Result, Store, Tally},
 };
 
@@ -37,7 +37,7 @@ pub(crate) async fn render(
     counters: &ReconcileCounters,
     calls: &Calls,
 ) -> Result<String> {
-    let now = Moment::now();
+    let now = Timestamp::now();
     let tally = store.read().await?.tally(now.before(UP)).await?;
     let mut registry = Registry::default();
     certificates(&mut registry, &tally, now);
@@ -53,7 +53,7 @@ pub(crate) async fn render(
 }
 
 /// Goes on below 0 for a DPU whose certificate is over: it cannot report any more.
-fn certificates(registry: &mut Registry, tally: &Tally, now: Moment) {
+fn certificates(registry: &mut Registry, tally: &Tally, now: Timestamp) {
     let Some(end) = tally.first_certificate_end else { return };
     let left = Gauge::<i64>::default();
     left.set(end.saturating_sub(i64::try_from(now.micros() / 1_000_000).unwrap_or(i64::MAX)));

@@ -5,7 +5,7 @@ use proto::MachineId;
 
 use super::{SiteNetwork, link};
 use crate::{
-    Moment,
+    Timestamp,
     store::{Address, AddressPool, StoreError, Tx},
 };
 
@@ -59,7 +59,7 @@ pub(super) async fn give_address(
     wanted: Option<IpAddr>,
     pool: AddressPool,
     owner: &str,
-    now: Moment,
+    now: Timestamp,
 ) -> Result<IpAddr, AddressError> {
     let usable = |address: IpAddr| usable.allows(prefix, address);
     let address = match wanted {
@@ -115,7 +115,7 @@ pub async fn give_loopback(
     tx: &mut Tx,
     site: &SiteNetwork,
     dpu: &MachineId,
-    now: Moment,
+    now: Timestamp,
 ) -> Result<IpAddr, AddressError> {
     match held(tx, AddressPool::Loopback, dpu).await? {
         Some(address) => Ok(address),
@@ -134,7 +134,7 @@ pub async fn give_admin_address(
     tx: &mut Tx,
     site: &SiteNetwork,
     dpu: &MachineId,
-    now: Moment,
+    now: Timestamp,
 ) -> Result<IpAddr, AddressError> {
     match held(tx, AddressPool::Admin, dpu).await? {
         Some(address) => Ok(address),
@@ -185,12 +185,12 @@ mod tests {
         let mut given = Vec::new();
         for _ in 0..5 {
             let pool = AddressPool::Instance;
-            let address = give_address(&mut tx, prefix, usable(), None, pool, "i", Moment::default()).await.unwrap();
+            let address = give_address(&mut tx, prefix, usable(), None, pool, "i", Timestamp::default()).await.unwrap();
             given.push(address.to_string());
         }
         assert_eq!(given, ["192.0.2.2", "192.0.2.3", "192.0.2.4", "192.0.2.5", "192.0.2.6"]);
         let pool = AddressPool::Instance;
-        let error = give_address(&mut tx, prefix, usable(), None, pool, "i", Moment::default()).await.unwrap_err();
+        let error = give_address(&mut tx, prefix, usable(), None, pool, "i", Timestamp::default()).await.unwrap_err();
         assert_eq!(error.to_string(), "prefix 192.0.2.0/29 has no free address");
     }
 
@@ -208,7 +208,7 @@ mod tests {
         ] {
             let wanted: IpAddr = wanted.parse().unwrap();
             let pool = AddressPool::Instance;
-            let given = give_address(&mut tx, prefix, usable(), Some(wanted), pool, "i", Moment::default()).await;
+            let given = give_address(&mut tx, prefix, usable(), Some(wanted), pool, "i", Timestamp::default()).await;
             assert_eq!(given.map(drop).map_err(|error| error.to_string()), answer.map_err(str::to_owned), "{wanted}");
         }
     }

@@ -6,7 +6,7 @@ use super::{
     addresses::{is_host_address, overlap},
 };
 use crate::{
-    Moment,
+    Timestamp,
     store::{Address, AddressPool, NumberPool, Store, StoreError, Tx, Virtualization, Vpc},
 };
 
@@ -29,7 +29,7 @@ const NOTE: &str = "network settings";
 ///
 /// # Errors
 /// If addresses or numbers that are given out, or prefixes of VPCs, do not fit the settings; then nothing changed.
-pub async fn adopt_settings(store: &Store, site: &SiteNetwork, now: Moment) -> Result<bool, AdoptError> {
+pub async fn adopt_settings(store: &Store, site: &SiteNetwork, now: Timestamp) -> Result<bool, AdoptError> {
     let mut tx = store.write().await?;
     let misfits = misfits(&mut tx, site).await?;
     if !misfits.is_empty() {

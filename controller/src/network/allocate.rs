@@ -6,7 +6,7 @@ use super::{
     addresses::{Usable, gateway_of, give_address},
 };
 use crate::{
-    InstanceId, Moment,
+    InstanceId, Timestamp,
     store::{AddressPool, InstanceInterface, StoreError, Tx, Virtualization, Vpc},
 };
 
@@ -22,7 +22,7 @@ pub async fn allocate_interfaces(
     instance: InstanceId,
     wanted: &[WantedInterface],
     present: &[InstanceInterface],
-    now: Moment,
+    now: Timestamp,
 ) -> Result<Vec<InstanceInterface>, AddressError> {
     let owner = instance.to_string();
     let mut interfaces = Vec::with_capacity(wanted.len());

@@ -4,7 +4,7 @@ use proto::MachineId;
 
 use super::SiteNetwork;
 use crate::{
-    Moment,
+    Timestamp,
     store::{NumberPool, StoreError, Tx},
 };
 
@@ -64,7 +64,12 @@ pub(super) async fn next_number(
 ///
 /// # Errors
 /// If the pool is used up or the database fails.
-pub async fn give_asn(tx: &mut Tx, site: &SiteNetwork, dpu: &MachineId, now: Moment) -> Result<Option<u32>, PoolError> {
+pub async fn give_asn(
+    tx: &mut Tx,
+    site: &SiteNetwork,
+    dpu: &MachineId,
+    now: Timestamp,
+) -> Result<Option<u32>, PoolError> {
     let Some(routed) = &site.routed else { return Ok(None) };
     if let Some(asn) = tx.number_of(NumberPool::Asn, dpu.as_str()).await? {
         return Ok(Some(asn));
@@ -115,7 +120,7 @@ mod tests {
         let mut tx = store.write().await.unwrap();
         for (owner, number) in [("a", 16), ("b", 17)] {
             assert_eq!(next_number(&mut tx, NumberPool::Vlan, &(16..=17), &[]).await.unwrap(), number);
-            tx.claim_number(NumberPool::Vlan, number, owner, Moment::from_micros(1)).await.unwrap();
+            tx.claim_number(NumberPool::Vlan, number, owner, Timestamp::from_micros(1)).await.unwrap();
         }
         let error = next_number(&mut tx, NumberPool::Vlan, &(16..=17), &[]).await.unwrap_err();
         assert_eq!(error.to_string(), "the site's VLAN pool 16-17 is used up: widen it in the site file");

@@ -1,12 +1,12 @@
 use crate::{
-    Moment,
+    Timestamp,
     store::{Instance, StoreError, Tx},
 };
 
 /// Gives the networks of instances their next version, which their DPUs are to confirm.
 pub(super) async fn renew_networks(
     tx: &mut Tx,
-    now: Moment,
+    now: Timestamp,
     affected: impl Fn(&Instance) -> bool,
 ) -> Result<(), StoreError> {
     for mut instance in tx.instances().await?.into_iter().filter(|instance| affected(instance)) {

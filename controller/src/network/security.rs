@@ -5,7 +5,7 @@ use proto::forge;
 
 use super::renew::renew_networks;
 use crate::{
-    Moment,
+    Timestamp,
     store::{
         Instance, SecurityGroup, SecurityRule, StoreError, TrafficAction, TrafficDirection, TrafficProtocol, Tx, Vpc,
     },
@@ -118,7 +118,7 @@ pub async fn check_security_group(tx: &mut Tx, name: Option<&str>, tenant: &str)
 pub async fn put_security_group(
     tx: &mut Tx,
     mut group: SecurityGroup,
-    now: Moment,
+    now: Timestamp,
 ) -> Result<SecurityGroup, SecurityGroupError> {
     let known = tx.security_groups().await?.into_iter().find(|known| known.name == group.name);
     let Some(known) = known else {
@@ -147,7 +147,7 @@ pub async fn attach_security_group(
     tx: &mut Tx,
     vpc: &Vpc,
     group: Option<&str>,
-    now: Moment,
+    now: Timestamp,
 ) -> Result<(), SecurityGroupError> {
     check_security_group(tx, group, &vpc.tenant).await?;
     if vpc.security_group.as_deref() == group {

@@ -8,7 +8,7 @@ use super::{
     vpc_holders::{check_unused, hold_former_peer},
 };
 use crate::{
-    Moment, VpcId, VpcPrefixId,
+    Timestamp, VpcId, VpcPrefixId,
     store::{Instance, NumberPool, StoreError, Tx, Virtualization, Vpc, VpcPrefix},
 };
 
@@ -88,7 +88,7 @@ pub async fn create_vpc(
     tenant: &str,
     virtualization: Virtualization,
     prefixes: &[IpNet],
-    now: Moment,
+    now: Timestamp,
 ) -> Result<Vpc, VpcError> {
     let others = tx.vpcs().await?;
     if virtualization == Virtualization::Fnn && site.routed.is_none() {
@@ -150,7 +150,7 @@ async fn next_vlan(tx: &mut Tx, site: &SiteNetwork, also_taken: &[u32]) -> Resul
 ///
 /// # Errors
 /// If the VPCs cannot be peered, are already, or are not.
-pub async fn peer_vpcs(tx: &mut Tx, one: &Vpc, other: &Vpc, peered: bool, now: Moment) -> Result<(), VpcError> {
+pub async fn peer_vpcs(tx: &mut Tx, one: &Vpc, other: &Vpc, peered: bool, now: Timestamp) -> Result<(), VpcError> {
     let unlike = |fault| Err(VpcError::Unlike { name: one.name.clone(), peer: other.name.clone(), fault });
     match peered {
         true if one.id == other.id => return unlike("they are the same"),

@@ -8,7 +8,7 @@ use rules::{Action, DpuStep, FailureChange, Go, Wait};
 
 use super::{RulesInForce, grounds::Grounds};
 use crate::{
-    Moment,
+    Timestamp,
     act::{self, ActionError, Rows},
     store::{DpuLife, FailureRecord, HostRecord, Life, Outcome, OutcomeKind, Store, StoreError, Transition, Tx},
 };
@@ -27,7 +27,7 @@ pub(super) struct Move<'a> {
 
 impl Move<'_> {
     /// The transition, made at `now`.
-    pub(super) fn transition(&self, now: Moment) -> Transition {
+    pub(super) fn transition(&self, now: Timestamp) -> Transition {
         let (record, go) = (self.record, self.go);
         let failure = match &go.failure {
             FailureChange::Keep => record.life.failure.clone(),
@@ -54,7 +54,7 @@ impl Move<'_> {
         let host = &self.record.host.id;
         let read = self.record.life.version;
         // The clock may go backwards; a host's states do not.
-        let now = Moment::now().max(Moment::from_micros(read.micros().saturating_add(1)));
+        let now = Timestamp::now().max(Timestamp::from_micros(read.micros().saturating_add(1)));
         let mut tx = store.write().await?;
         // First the compare-and-set: a loser must not even try the rows.
         tx.commit_transition(host, read, &self.transition(now), now).await?;
@@ -74,7 +74,12 @@ fn row_changes<'a>(actions: &[&'a Action]) -> Vec<(&'a Action, Rows)> {
 }
 
 /// Changes rows, if what the decision rests on is still so.
-async fn change(tx: &mut Tx, record: &HostRecord, changes: &[(&Action, Rows)], now: Moment) -> Result<(), ActionError> {
+async fn change(
+    tx: &mut Tx,
+    record: &HostRecord,
+    changes: &[(&Action, Rows)],
+    now: Timestamp,
+) -> Result<(), ActionError> {
     if changes.is_empty() {
         return Ok(());
     }
@@ -99,12 +104,12 @@ pub(super) async fn change_rows(store: &Store, record: &HostRecord, actions: &[&
     if tx.life(&record.host.id).await?.version != record.life.version {
         return Err(StoreError::Conflict { what: "state of host", id: record.host.id.to_string() }.into());
     }
-    change(&mut tx, record, &changes, Moment::now()).await?;
+    change(&mut tx, record, &changes, Timestamp::now()).await?;
     tx.commit().await?;
     Ok(())
 }
 
-fn dpu_lives(life: &Life, steps: &[DpuStep], now: Moment) -> BTreeMap<String, DpuLife> {
+fn dpu_lives(life: &Life, steps: &[DpuStep], now: Timestamp) -> BTreeMap<String, DpuLife> {
     let mut lives = life.dpus.clone();
     for step in steps {
         let before = lives.remove(&step.dpu);
@@ -129,7 +134,7 @@ fn dpu_lives(life: &Life, steps: &[DpuStep], now: Moment) -> BTreeMap<String, Dp
 }
 
 /// What is stored of a host that waits; nothing if all of it is stored already.
-pub(super) fn waiting(life: &Life, wait: &Wait, now: Moment) -> Option<Life> {
+pub(super) fn waiting(life: &Life, wait: &Wait, now: Timestamp) -> Option<Life> {
     let mut next = life.clone();
     if let Some(counters) = &wait.counters {
         next.counters.clone_from(counters);
@@ -139,7 +144,7 @@ pub(super) fn waiting(life: &Life, wait: &Wait, now: Moment) -> Option<Life> {
             continue;
         }
         let state = life.state.clone();
-        let since = Moment::from_micros(life.version.micros());
+        let since = Timestamp::from_micros(life.version.micros());
         let entry = next.dpus.entry(step.dpu.clone());
         let own = entry.or_insert_with(|| DpuLife { state, since, counters: BTreeMap::new(), notes: BTreeMap::new() });
         if let Some(counters) = &step.counters {
@@ -155,13 +160,13 @@ pub(super) fn waiting(life: &Life, wait: &Wait, now: Moment) -> Option<Life> {
 }
 
 /// What is stored of a host that stays because of an error; nothing if it is stored already.
-pub(super) fn failing(life: &Life, reason: &str, gate: &str, now: Moment) -> Option<Life> {
+pub(super) fn failing(life: &Life, reason: &str, gate: &str, now: Timestamp) -> Option<Life> {
     let outcome = outcome(life, OutcomeKind::Error, reason, gate, now);
     (outcome != life.outcome).then(|| Life { outcome, ..life.clone() })
 }
 
 /// The same outcome as before keeps the time when it began.
-fn outcome(life: &Life, kind: OutcomeKind, reason: &str, gate: &str, now: Moment) -> Outcome {
+fn outcome(life: &Life, kind: OutcomeKind, reason: &str, gate: &str, now: Timestamp) -> Outcome {
     let same = life.outcome.kind == kind && life.outcome.reason == reason && life.outcome.gate == gate;
     if same {
         return life.outcome.clone();
@@ -178,7 +183,7 @@ mod tests {
     fn life() -> Life {
         let own = |state: &str, since| DpuLife {
             state: state.into(),
-            since: Moment::from_micros(since),
+            since: Timestamp::from_micros(since),
             counters: BTreeMap::from([("reboots".to_owned(), 1)]),
             notes: BTreeMap::new(),
         };
@@ -202,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_dpu_that_moves_starts_a_new_stay_and_one_that_stays_keeps_its_own() {
-        let now = Moment::from_micros(99);
+        let now = Timestamp::from_micros(99);
         let steps = [step("a", Some("DPUInit/Done")), step("b", None), step("c", Some("DPUInit/Init"))];
         let lives = dpu_lives(&life(), &steps, now);
         let seen: Vec<_> =
@@ -222,11 +227,11 @@ mod tests {
             counters: None,
             recheck_after: None,
         };
-        let first = waiting(&life(), &wait, Moment::from_micros(50)).unwrap();
+        let first = waiting(&life(), &wait, Timestamp::from_micros(50)).unwrap();
         assert_eq!((first.outcome.kind, first.outcome.at.micros()), (OutcomeKind::Wait, 50));
         assert_eq!(first.version, life().version);
-        assert_eq!(waiting(&first, &wait, Moment::from_micros(60)), None);
+        assert_eq!(waiting(&first, &wait, Timestamp::from_micros(60)), None);
         let other = Wait { reason: "BGP is still down".into(), ..wait };
-        assert_eq!(waiting(&first, &other, Moment::from_micros(60)).unwrap().outcome.at.micros(), 60);
+        assert_eq!(waiting(&first, &other, Timestamp::from_micros(60)).unwrap().outcome.at.micros(), 60);
     }
 }

@@ -14,7 +14,7 @@ use super::{
     worker::{Done, Worker},
 };
 use crate::{
-    Moment,
+    Timestamp,
     act::{self, ActionError, Journal, Step},
     ask::ask,
     facts,
@@ -63,7 +63,7 @@ impl Evaluation<'_> {
         if let Err(failure) = commit::change_rows(&self.worker.store, self.record, &actions).await {
             return self.not_committed(failure).await;
         }
-        self.store(commit::waiting(&self.record.life, wait, Moment::now())).await?;
+        self.store(commit::waiting(&self.record.life, wait, Timestamp::now())).await?;
         let recheck = seconds(wait.recheck_after);
         // What was done can change what is next; a second keeps rules that do it over and over from spinning.
         let acted = recheck.unwrap_or(AFTER_ACTION).min(AFTER_ACTION);
@@ -207,7 +207,7 @@ impl Evaluation<'_> {
         recheck: Option<Duration>,
     ) -> Result<Done, StoreError> {
         self.worker.counters.count(Counted::Error);
-        let next = commit::failing(&self.record.life, reason, gate, Moment::now());
+        let next = commit::failing(&self.record.life, reason, gate, Timestamp::now());
         if next.is_some() {
             error!(host = %self.record.host.name, state = %self.record.life.state, reason, "host stays with an error");
         }

@@ -14,7 +14,7 @@ use super::{
     worker::{Done, Worker},
 };
 use crate::{
-    Moment,
+    Timestamp,
     act::{Bmc, BmcError, PowerState, SecureBoot, TaskState},
     store::{self, Finding, HostRecord, StoreError},
 };
@@ -65,7 +65,7 @@ impl Questions {
             for (machine, bmc) in machines.into_iter().filter(|(_, bmc)| !bmc.url.is_empty()) {
                 let known = record.findings.get(&machine).map(Vec::as_slice).unwrap_or_default();
                 let found = turn.away(question.ask(worker.bmc.as_ref(), &bmc, known)).await;
-                let now = Moment::now();
+                let now = Timestamp::now();
                 let found = found.into_iter().map(|(name, value)| Finding { name: name.to_owned(), value, at: now });
                 fresh.extend(found.filter(|finding| is_news(finding, known)).map(|finding| (machine.clone(), finding)));
             }
@@ -247,7 +247,7 @@ mod tests {
         let at = |name: &str, value: &str, at| Finding {
             name: name.into(),
             value: value.into(),
-            at: Moment::from_micros(at),
+            at: Timestamp::from_micros(at),
         };
         let seen = at("bmc.power", "on", 9);
         assert!(is_news(&seen, &[]));

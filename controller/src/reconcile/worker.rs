@@ -18,7 +18,7 @@ use super::{
     turns::{Turn, Turns},
 };
 use crate::{
-    Moment,
+    Timestamp,
     act::Bmc,
     ask::ask,
     facts,
@@ -74,7 +74,7 @@ impl Worker {
             }
             Err(error) => return Err(error),
         };
-        if record.is_ahead(Moment::now()) {
+        if record.is_ahead(Timestamp::now()) {
             return self.bring_back(&record).await;
         }
         let rules = self.rules.current();
@@ -83,7 +83,7 @@ impl Worker {
         }
         let mut questions = self.asked_before(host);
         questions.ask(self, turn, &mut record).await?;
-        let snapshot_of = |record: &HostRecord| facts::snapshot(record, &self.settings.site, Moment::now());
+        let snapshot_of = |record: &HostRecord| facts::snapshot(record, &self.settings.site, Timestamp::now());
         let mut snapshot = snapshot_of(&record);
         let late = ask(&rules, |rules| facts::is_overdue(&snapshot, rules));
         self.counters.overdue(host, late.then_some(&record.life.state));
@@ -130,7 +130,7 @@ impl Worker {
 
     /// The first state of a host that has none.
     async fn begin(&self, record: &HostRecord, rules: &RuleSet) -> Result<Done, StoreError> {
-        let now = Moment::now().max(Moment::from_micros(record.life.version.micros().saturating_add(1)));
+        let now = Timestamp::now().max(Timestamp::from_micros(record.life.version.micros().saturating_add(1)));
         let outcome =
             Outcome { kind: OutcomeKind::Go, reason: "new in the site".to_owned(), at: now, ..Outcome::default() };
         let transition = Transition {
@@ -194,7 +194,7 @@ impl Worker {
         let mut tx = self.store.write().await?;
         let life = tx.life(host).await?;
         let reason = format!("handling the host did not end within {limit} s; it is tried again");
-        if let Some(life) = commit::failing(&life, &reason, "", Moment::now()) {
+        if let Some(life) = commit::failing(&life, &reason, "", Timestamp::now()) {
             tx.store_stay(host, &life).await?;
         }
         tx.commit().await

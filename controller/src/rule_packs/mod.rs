@@ -25,7 +25,7 @@ pub(crate) use hangup::reload_on_hangup;
 pub use shadow::Changed;
 
 use crate::{
-    DirtyHosts, Moment,
+    DirtyHosts, Timestamp,
     reconcile::RulesInForce,
     store::{PackFile, Store, StoreError, StoredPack, Tx},
 };
@@ -242,7 +242,7 @@ impl RulePacks {
             // Its tests can be others.
             let mut tx = self.store.write().await?;
             let (hash, files) = (rules.hash().to_owned(), proposal.files);
-            tx.put_pack(&StoredPack { hash, files, stored_at: Moment::now() }).await?;
+            tx.put_pack(&StoredPack { hash, files, stored_at: Timestamp::now() }).await?;
             tx.commit().await?;
             self.rules.took();
             return Ok(Verdict { applied: true, ..verdict });
@@ -369,7 +369,7 @@ fn lacking(stranded: &[(String, String)]) -> String {
 
 /// Keeps a pack under its hash and notes that it is in force from now on.
 async fn keep(tx: &mut Tx, rules: &RuleSet, files: Vec<PackFile>) -> Result<(), StoreError> {
-    let now = Moment::now();
+    let now = Timestamp::now();
     tx.put_pack(&StoredPack { hash: rules.hash().to_owned(), files, stored_at: now }).await?;
     tx.use_pack(rules.hash(), now).await
 }

@@ -1,7 +1,7 @@
 use rules::{Action, Decision, DpuStep, FaultKind, RuleSet};
 
 use crate::{
-    Moment,
+    Timestamp,
     ask::ask,
     facts,
     store::{HostRecord, Store, StoreError},
@@ -76,7 +76,7 @@ impl Shadow {
             self.stranded.push((record.host.name.clone(), lost.to_string()));
             return;
         }
-        let snapshot = facts::snapshot(record, switches, Moment::now());
+        let snapshot = facts::snapshot(record, switches, Timestamp::now());
         let decided = |rules: &RuleSet| ask(rules, |rules| rules.decision(&snapshot));
         let (before, after) = (decided(now), decided(then));
         if let Decision::Error(fault) = &after

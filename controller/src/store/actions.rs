@@ -8,7 +8,7 @@ use super::{
     error::failed,
     row::{Row, micros, to_json},
 };
-use crate::Moment;
+use crate::Timestamp;
 
 /// Lines kept for one host.
 const ACTIONS_KEPT: i64 = 250;
@@ -29,9 +29,9 @@ pub struct Action {
     /// How far it is.
     pub status: ActionStatus,
     /// When it was intended.
-    pub intended_at: Moment,
+    pub intended_at: Timestamp,
     /// When it ended.
-    pub finished_at: Option<Moment>,
+    pub finished_at: Option<Timestamp>,
     /// Why it failed.
     pub error: String,
 }
@@ -82,7 +82,7 @@ impl Tx {
         name: &str,
         target: &str,
         arguments: &Value,
-        now: Moment,
+        now: Timestamp,
     ) -> Result<u32> {
         let last = sqlx::query("SELECT COALESCE(MAX(number), 0) AS number FROM actions WHERE host_id = $1")
             .bind(host.as_str())
@@ -117,7 +117,7 @@ impl Tx {
     ///
     /// # Errors
     /// [`StoreError::Missing`] if there is no such line.
-    pub async fn finish_action(&mut self, host: &MachineId, number: u32, error: &str, now: Moment) -> Result<()> {
+    pub async fn finish_action(&mut self, host: &MachineId, number: u32, error: &str, now: Timestamp) -> Result<()> {
         let status = if error.is_empty() { ActionStatus::Done } else { ActionStatus::Failed };
         let done = sqlx::query(
             "UPDATE actions SET status = $1, finished_at = $2, error = $3 WHERE host_id = $4 AND number = $5",

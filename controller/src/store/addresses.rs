@@ -7,7 +7,7 @@ use super::{
     error::failed,
     row::{Row, micros},
 };
-use crate::Moment;
+use crate::Timestamp;
 
 /// An address that somebody holds. No address is held twice in a site.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,9 +19,9 @@ pub struct Address {
     /// Machine id of a host or DPU, or id of an instance.
     pub owner: String,
     /// Since when.
-    pub since: Moment,
+    pub since: Timestamp,
     /// When the site forgot the owner. Then only an operator frees the address.
-    pub forgotten_at: Option<Moment>,
+    pub forgotten_at: Option<Timestamp>,
 }
 
 /// What an address is for.

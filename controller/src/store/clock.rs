@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use proto::MachineId;
 
 use super::{HostRecord, Life, Result, Tx, error::failed, row::micros};
-use crate::Moment;
+use crate::Timestamp;
 
 /// Times of a host or DPU by its id.
 const OF_A_MACHINE: [&str; 3] = [
@@ -31,13 +31,13 @@ const VERSIONS: [&str; 3] = [
 
 impl HostRecord {
     /// Whether a time that rules look at is later than `now`.
-    pub(crate) fn is_ahead(&self, now: Moment) -> bool {
+    pub(crate) fn is_ahead(&self, now: Timestamp) -> bool {
         self.times().any(|at| at > now)
     }
 
-    fn times(&self) -> impl Iterator<Item = Moment> {
+    fn times(&self) -> impl Iterator<Item = Timestamp> {
         let life = &self.life;
-        let of_life = [Moment::from_micros(life.version.micros()), life.outcome.at].into_iter();
+        let of_life = [Timestamp::from_micros(life.version.micros()), life.outcome.at].into_iter();
         of_life
             .chain(life.failure.iter().map(|failure| failure.at))
             .chain(life.dpus.values().map(|own| own.since))
@@ -56,7 +56,7 @@ impl Tx {
     /// [`super::StoreError::Missing`] if the host is not known.
     pub async fn bring_back(&mut self, host: &MachineId) -> Result<usize> {
         let record = self.host_record(host).await?;
-        let now = Moment::now();
+        let now = Timestamp::now();
         let back = brought_back(record.times(), now);
         let machines: Vec<&MachineId> = record.dpus.iter().map(|dpu| &dpu.id).chain([host]).collect();
         for (from, to) in &back {
@@ -84,8 +84,8 @@ impl Tx {
     async fn set_times(
         &mut self,
         statements: &[&'static str],
-        to: Moment,
-        from: Moment,
+        to: Timestamp,
+        from: Timestamp,
         machine: &MachineId,
     ) -> Result<()> {
         for &statement in statements {
@@ -102,17 +102,17 @@ impl Tx {
 }
 
 /// For each time after `now` the one that it becomes: the last is `now`, the one before a microsecond earlier, and so on.
-fn brought_back(times: impl Iterator<Item = Moment>, now: Moment) -> BTreeMap<Moment, Moment> {
-    let mut back: BTreeMap<Moment, Moment> = times.filter(|at| *at > now).map(|at| (at, now)).collect();
+fn brought_back(times: impl Iterator<Item = Timestamp>, now: Timestamp) -> BTreeMap<Timestamp, Timestamp> {
+    let mut back: BTreeMap<Timestamp, Timestamp> = times.filter(|at| *at > now).map(|at| (at, now)).collect();
     for (place, to) in back.values_mut().rev().enumerate() {
-        *to = Moment::from_micros(now.micros().saturating_sub(place as u64));
+        *to = Timestamp::from_micros(now.micros().saturating_sub(place as u64));
     }
     back
 }
 
-fn move_times(life: &mut Life, back: &BTreeMap<Moment, Moment>) {
-    let moved = |at: Moment| back.get(&at).copied().unwrap_or(at);
-    life.version = life.version.made_at(moved(Moment::from_micros(life.version.micros())).micros());
+fn move_times(life: &mut Life, back: &BTreeMap<Timestamp, Timestamp>) {
+    let moved = |at: Timestamp| back.get(&at).copied().unwrap_or(at);
+    life.version = life.version.made_at(moved(Timestamp::from_micros(life.version.micros())).micros());
     life.outcome.at = moved(life.outcome.at);
     for own in life.dpus.values_mut() {
         own.since = moved(own.since);
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn times_in_the_future_become_now_in_their_order_and_others_stay() {
-        let at = Moment::from_micros;
+        let at = Timestamp::from_micros;
         let times = [at(70), at(500), at(100), at(900), at(500), at(101)];
         let back = brought_back(times.into_iter(), at(100));
         assert_eq!(back, BTreeMap::from([(at(101), at(98)), (at(500), at(99)), (at(900), at(100))]));

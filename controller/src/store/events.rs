@@ -7,7 +7,7 @@ use super::{
     error::failed,
     row::{Row, micros, to_json},
 };
-use crate::Moment;
+use crate::Timestamp;
 
 /// The last event of its kind on a host or DPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Event {
     /// `discovered`, `rebooted`, `cleaned`, `validated`, ...
     pub kind: String,
     /// When the site heard of it.
-    pub at: Moment,
+    pub at: Timestamp,
     /// Details.
     pub arguments: BTreeMap<String, String>,
 }

@@ -6,7 +6,7 @@ use super::{
     error::failed,
     row::{Row, micros, to_json},
 };
-use crate::Moment;
+use crate::Timestamp;
 
 /// What an action or an observer found out about a host or DPU, e.g. its power state.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,7 +16,7 @@ pub struct Finding {
     /// What was found.
     pub value: Value,
     /// When.
-    pub at: Moment,
+    pub at: Timestamp,
 }
 
 impl Tx {

@@ -8,7 +8,7 @@ use super::{
     forgotten::Forgotten,
     row::{Row, micros},
 };
-use crate::Moment;
+use crate::Timestamp;
 
 /// What is kept of a machine, beside the rows that go with its own.
 const OF_A_MACHINE: [&str; 3] = [
@@ -107,7 +107,7 @@ impl Tx {
             "UPDATE pool_numbers SET forgotten_at = $1 WHERE owner = $2",
         ] {
             sqlx::query(statement)
-                .bind(micros(Moment::now()))
+                .bind(micros(Timestamp::now()))
                 .bind(owner)
                 .execute(&mut *self.inner)
                 .await

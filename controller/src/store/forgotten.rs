@@ -7,7 +7,7 @@ use super::{
     error::failed,
     row::{Row, micros},
 };
-use crate::Moment;
+use crate::Timestamp;
 
 /// A host that was deleted and that no site file brings back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct DeletedHost {
     /// The name that it had.
     pub name: String,
     /// When it was deleted.
-    pub at: Moment,
+    pub at: Timestamp,
 }
 
 /// A machine that is forgotten now.
@@ -81,7 +81,7 @@ impl Tx {
         )
         .bind(machine.id.as_str())
         .bind(machine.name)
-        .bind(micros(Moment::now()))
+        .bind(micros(Timestamp::now()))
         .bind(machine.network_version.to_string())
         .bind(i64::from(machine.stays_away))
         .execute(&mut *self.inner)

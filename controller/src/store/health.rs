@@ -8,7 +8,7 @@ use super::{
     error::failed,
     row::{Row, to_json},
 };
-use crate::Moment;
+use crate::Timestamp;
 
 /// What one source says about the health of a host or DPU.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub struct HealthReport {
     /// Who says it, e.g. `forge-dpu-agent`.
     pub source: String,
     /// When it was seen.
-    pub observed_at: Option<Moment>,
+    pub observed_at: Option<Timestamp>,
     /// Probes that are well.
     pub successes: Vec<HealthSuccess>,
     /// Probes that are not.
@@ -45,7 +45,7 @@ pub struct HealthAlert {
     /// What was probed.
     pub target: Option<String>,
     /// Since when, as far as the site knows.
-    pub in_alert_since: Option<Moment>,
+    pub in_alert_since: Option<Timestamp>,
     /// For operators.
     pub message: String,
     /// For the tenant.

@@ -7,7 +7,7 @@ use super::{
     error::failed,
     row::{Row, micros},
 };
-use crate::Moment;
+use crate::Timestamp;
 
 /// What a DPU runs that the site never gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct HeldVersions {
     /// Of the network of the host's instance.
     pub instance_network: Option<ConfigVersion>,
     /// Since when the site knows.
-    pub since: Moment,
+    pub since: Timestamp,
 }
 
 const DOING: &str = "holding a DPU to what it runs";

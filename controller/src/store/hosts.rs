@@ -9,7 +9,7 @@ use super::{
     error::{failed, is_taken},
     row::{Row, micros, to_json},
 };
-use crate::Moment;
+use crate::Timestamp;
 
 /// A host and its intended managed-host network.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Host {
     /// The host's BMC.
     pub bmc: Bmc,
     /// When the site came to know the host.
-    pub added_at: Moment,
+    pub added_at: Timestamp,
     /// Version of the managed-host network intent, which all DPUs of the host acknowledge.
     pub network_version: ConfigVersion,
     /// Whether the host is to be on the admin network rather than its tenant's.
@@ -95,7 +95,7 @@ impl Tx {
     ///
     /// # Errors
     /// [`StoreError::Taken`] if a name or a DPU belongs to another host.
-    pub async fn add_host(&mut self, new: &NewHost, now: Moment) -> Result<Added> {
+    pub async fn add_host(&mut self, new: &NewHost, now: Timestamp) -> Result<Added> {
         let known = self.host(&new.id).await?;
         let bmc = to_json("bmc", &new.bmc)?;
         let before = self.places(&new.id).await?;
@@ -163,7 +163,7 @@ impl Tx {
     ///
     /// # Errors
     /// [`StoreError::Missing`] if the host is not known.
-    pub async fn move_host_network_past(&mut self, id: &MachineId, past: ConfigVersion, now: Moment) -> Result<()> {
+    pub async fn move_host_network_past(&mut self, id: &MachineId, past: ConfigVersion, now: Timestamp) -> Result<()> {
         let host = self.host(id).await?.ok_or_else(|| StoreError::missing("host", id))?;
         let read = host.network_version;
         let highest = if past.number() > read.number() { past } else { read };
@@ -246,7 +246,7 @@ impl Tx {
         read: ConfigVersion,
         use_admin_network: bool,
         quarantine: Option<&Quarantine>,
-        now: Moment,
+        now: Timestamp,
     ) -> Result<ConfigVersion> {
         let next = read.next(now.micros());
         let quarantine = quarantine.map(|quarantine| to_json("quarantine", quarantine)).transpose()?;

@@ -9,7 +9,7 @@ use super::{
     error::{failed, is_taken},
     row::{Row, micros, to_json},
 };
-use crate::{InstanceId, Moment, VpcId, VpcPrefixId};
+use crate::{InstanceId, Timestamp, VpcId, VpcPrefixId};
 
 /// A tenant's use of one host.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,11 +35,11 @@ pub struct Instance {
     /// Live network update under way.
     pub network_update: Option<NetworkUpdate>,
     /// When it was made.
-    pub created_at: Moment,
+    pub created_at: Timestamp,
     /// When the tenant gave it up.
-    pub deletion_requested_at: Option<Moment>,
+    pub deletion_requested_at: Option<Timestamp>,
     /// When its operating system last reported.
-    pub phone_home_at: Option<Moment>,
+    pub phone_home_at: Option<Timestamp>,
 }
 
 /// One interface of an instance on one DPU, with the address it was given.
@@ -98,7 +98,7 @@ pub struct NetworkUpdate {
     /// The interfaces to come while requested; the former ones once promoted.
     pub interfaces: Vec<InstanceInterface>,
     /// When it was asked for.
-    pub requested_at: Moment,
+    pub requested_at: Timestamp,
 }
 
 /// How far a live network update is.
@@ -247,7 +247,7 @@ impl Tx {
     ///
     /// # Errors
     /// [`StoreError::Missing`] if the instance has no requested update.
-    pub async fn promote_network_update(&mut self, id: InstanceId, now: Moment) -> Result<ConfigVersion> {
+    pub async fn promote_network_update(&mut self, id: InstanceId, now: Timestamp) -> Result<ConfigVersion> {
         let mut instance = self.instance(id).await?.ok_or_else(|| StoreError::missing("instance", id))?;
         let read = instance.network_version;
         match &mut instance.network_update {

@@ -9,7 +9,7 @@ use super::{
     error::failed,
     row::{Row, micros, to_json},
 };
-use crate::Moment;
+use crate::Timestamp;
 
 /// Transitions kept for one host.
 const HISTORY_KEPT: i64 = 250;
@@ -39,7 +39,7 @@ pub struct DpuLife {
     /// State path.
     pub state: StatePath,
     /// When the DPU entered it.
-    pub since: Moment,
+    pub since: Timestamp,
     /// Its counters.
     #[serde(default)]
     pub counters: BTreeMap<String, i64>,
@@ -56,7 +56,7 @@ pub struct FailureRecord {
     /// Machine id of the DPU that failed; none for the host.
     pub dpu: Option<String>,
     /// When.
-    pub at: Moment,
+    pub at: Timestamp,
 }
 
 /// What the last decision came to.
@@ -70,7 +70,7 @@ pub struct Outcome {
     /// Gate that holds the host, if one does.
     pub gate: String,
     /// When it was first decided so.
-    pub at: Moment,
+    pub at: Timestamp,
 }
 
 /// Kind of decision.
@@ -119,7 +119,7 @@ pub struct TransitionRecord {
     /// Version of the entered state.
     pub version: ConfigVersion,
     /// When.
-    pub at: Moment,
+    pub at: Timestamp,
     /// Rule pack that decided.
     pub pack_hash: String,
     /// Why.
@@ -190,7 +190,7 @@ impl Tx {
         host: &MachineId,
         read: ConfigVersion,
         transition: &Transition,
-        now: Moment,
+        now: Timestamp,
     ) -> Result<ConfigVersion> {
         let before = self.life(host).await?;
         let next = read.next(now.micros());

@@ -6,7 +6,7 @@ use super::{
     error::failed,
     row::{Row, micros, to_json},
 };
-use crate::{InstanceId, Moment};
+use crate::{InstanceId, Timestamp};
 
 /// What a DPU last reported about its network.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,7 +14,7 @@ pub struct Observation {
     /// The DPU.
     pub dpu: MachineId,
     /// When the report came in.
-    pub observed_at: Moment,
+    pub observed_at: Timestamp,
     /// Version of the agent.
     pub agent_version: Option<String>,
     /// Managed-host network version that it runs; none means not acknowledged.

@@ -243,7 +243,7 @@ fn without_password(url: &str) -> String {
 mod tests {
     use super::*;
     use crate::{
-        Moment,
+        Timestamp,
         store::{Address, AddressPool},
     };
 
@@ -257,8 +257,13 @@ mod tests {
             let mut tx = store.write().await.unwrap();
             let address = std::net::Ipv4Addr::from(committed).into();
             let owner = "x".repeat(2_000);
-            let claim =
-                Address { address, pool: AddressPool::Instance, owner, since: Moment::default(), forgotten_at: None };
+            let claim = Address {
+                address,
+                pool: AddressPool::Instance,
+                owner,
+                since: Timestamp::default(),
+                forgotten_at: None,
+            };
             let done = match tx.claim_address(&claim).await {
                 Ok(()) => tx.commit().await,
                 Err(error) => Err(error),

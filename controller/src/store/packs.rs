@@ -5,7 +5,7 @@ use super::{
     error::failed,
     row::{Row, micros, to_json},
 };
-use crate::Moment;
+use crate::Timestamp;
 
 /// One file of a rule pack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct StoredPack {
     /// Its files.
     pub files: Vec<PackFile>,
     /// When it was first seen.
-    pub stored_at: Moment,
+    pub stored_at: Timestamp,
 }
 
 /// When a pack was put in force.
@@ -33,7 +33,7 @@ pub struct PackUse {
     /// Its content hash.
     pub hash: String,
     /// When.
-    pub at: Moment,
+    pub at: Timestamp,
 }
 
 impl Tx {
@@ -76,7 +76,7 @@ impl Tx {
     ///
     /// # Errors
     /// If the pack is not kept.
-    pub async fn use_pack(&mut self, hash: &str, now: Moment) -> Result<()> {
+    pub async fn use_pack(&mut self, hash: &str, now: Timestamp) -> Result<()> {
         sqlx::query(
             "INSERT INTO rule_pack_uses (number, hash, at) \
              SELECT COALESCE(MAX(number), 0) + 1, CAST($1 AS TEXT), CAST($2 AS BIGINT) FROM rule_pack_uses",

@@ -1,5 +1,5 @@
 use super::{Result, Tx, error::failed, row::micros};
-use crate::{Moment, store::StoreError};
+use crate::{Timestamp, store::StoreError};
 
 /// A pool of numbers that are given out once each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Tx {
     ///
     /// # Errors
     /// [`StoreError::Taken`] if another owner holds it, or the owner holds another one of the pool.
-    pub async fn claim_number(&mut self, pool: NumberPool, number: u32, owner: &str, now: Moment) -> Result<()> {
+    pub async fn claim_number(&mut self, pool: NumberPool, number: u32, owner: &str, now: Timestamp) -> Result<()> {
         let done = sqlx::query(
             "INSERT INTO pool_numbers (pool, number, owner, since) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
         )

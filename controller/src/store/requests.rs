@@ -7,7 +7,7 @@ use super::{
     error::failed,
     row::{Row, micros, to_json},
 };
-use crate::Moment;
+use crate::Timestamp;
 
 /// Something that is asked of a host's life, until it is done or withdrawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Request {
     /// Name that the rules know, e.g. `decommission`.
     pub kind: String,
     /// When it was asked.
-    pub at: Moment,
+    pub at: Timestamp,
     /// Details.
     pub arguments: BTreeMap<String, String>,
 }

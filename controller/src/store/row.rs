@@ -4,7 +4,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use sqlx::{Row as _, any::AnyRow};
 
 use super::{Result, StoreError};
-use crate::Moment;
+use crate::Timestamp;
 
 /// Reads the typed values of one row, naming the column that cannot be read.
 pub(super) struct Row<'a>(pub(super) &'a AnyRow);
@@ -32,12 +32,12 @@ impl Row<'_> {
         T::try_from(value).map_err(|_| unreadable(column, &format_args!("{value} is out of range")))
     }
 
-    pub(super) fn moment(&self, column: &'static str) -> Result<Moment> {
-        self.number(column).map(Moment::from_micros)
+    pub(super) fn moment(&self, column: &'static str) -> Result<Timestamp> {
+        self.number(column).map(Timestamp::from_micros)
     }
 
-    pub(super) fn moment_if_any(&self, column: &'static str) -> Result<Option<Moment>> {
-        Ok(self.int_if_any(column)?.map(|micros| Moment::from_micros(u64::try_from(micros).unwrap_or_default())))
+    pub(super) fn moment_if_any(&self, column: &'static str) -> Result<Option<Timestamp>> {
+        Ok(self.int_if_any(column)?.map(|micros| Timestamp::from_micros(u64::try_from(micros).unwrap_or_default())))
     }
 
     /// A value that is kept as its own text.
@@ -66,7 +66,7 @@ pub(super) fn to_json<T: Serialize>(column: &'static str, value: &T) -> Result<S
 }
 
 /// A time as the number that is stored.
-pub(super) fn micros(moment: Moment) -> i64 {
+pub(super) fn micros(moment: Timestamp) -> i64 {
     i64::try_from(moment.micros()).unwrap_or(i64::MAX)
 }
 

@@ -7,7 +7,7 @@ use super::{
     error::{failed, is_taken},
     row::{Row, micros, to_json},
 };
-use crate::Moment;
+use crate::Timestamp;
 
 /// What traffic of an instance's interfaces is let through. What no rule speaks of is not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct SecurityGroup {
     /// Rules; those with a lower priority number come first.
     pub rules: Vec<SecurityRule>,
     /// When it was made.
-    pub created_at: Moment,
+    pub created_at: Timestamp,
 }
 
 /// One rule of a security group.

@@ -5,7 +5,7 @@ use super::{
     error::failed,
     row::{Row, micros},
 };
-use crate::Moment;
+use crate::Timestamp;
 
 /// How many of everything a site has.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -37,7 +37,7 @@ impl Tx {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn tally(&mut self, heard_since: Moment) -> Result<Tally> {
+    pub async fn tally(&mut self, heard_since: Timestamp) -> Result<Tally> {
         let doing = failed("counting");
         let mut tally = Tally::default();
         let hosts = sqlx::query("SELECT state, outcome, COUNT(*) AS hosts FROM hosts GROUP BY state, outcome")

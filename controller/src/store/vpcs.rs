@@ -8,7 +8,7 @@ use super::{
     error::{failed, is_taken},
     row::{Row, micros},
 };
-use crate::{Moment, VpcId, VpcPrefixId};
+use crate::{Timestamp, VpcId, VpcPrefixId};
 
 /// A tenant's private network.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Vpc {
     /// VPCs whose hosts its own reach, and the other way round.
     pub peers: Vec<VpcId>,
     /// When it was made.
-    pub created_at: Moment,
+    pub created_at: Timestamp,
 }
 
 /// A prefix of a VPC; for Ethernet virtualization also one layer-2 segment.

@@ -108,7 +108,7 @@ impl Store {
 
     async fn try_to_write(&self) -> Result<()> {
         let mut tx = self.write().await?;
-        tx.put_site_note(TRIAL, &crate::Moment::now().to_string()).await?;
+        tx.put_site_note(TRIAL, &crate::Timestamp::now().to_string()).await?;
         tx.commit().await
     }
 }

@@ -105,6 +105,6 @@ async fn reset(State(machine): State<Arc<Machine>>, headers: HeaderMap, Json(bod
     let kind = body["ResetType"].as_str().unwrap().to_owned();
     machine.off.store(kind == "ForceOff", Ordering::SeqCst);
     machine.resets.lock().unwrap().push(kind);
-    *machine.last_reset.lock().unwrap() = Some(controller::Moment::now().to_string());
+    *machine.last_reset.lock().unwrap() = Some(controller::Timestamp::now().to_string());
     Ok(Json(json!({})))
 }

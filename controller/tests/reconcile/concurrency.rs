@@ -1,7 +1,7 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use controller::{
-    Moment, ReconcileSettings,
+    ReconcileSettings, Timestamp,
     store::{StoreError, Transition},
 };
 
@@ -14,10 +14,10 @@ async fn a_move_that_lost_against_another_leaves_no_trace_and_is_decided_again()
     let read = before.life.version;
     let to = |state: &str| Transition { to: state.into(), ..Transition::default() };
     let mut tx = site.store.write().await.unwrap();
-    let version = tx.commit_transition(&host_id(0), read, &to("Ready"), Moment::now()).await.unwrap();
+    let version = tx.commit_transition(&host_id(0), read, &to("Ready"), Timestamp::now()).await.unwrap();
     tx.commit().await.unwrap();
     let mut tx = site.store.write().await.unwrap();
-    let lost = tx.commit_transition(&host_id(0), read, &to("Failed"), Moment::now()).await;
+    let lost = tx.commit_transition(&host_id(0), read, &to("Failed"), Timestamp::now()).await;
     assert!(matches!(lost, Err(StoreError::Conflict { .. })));
     drop(tx);
     assert_eq!(site.record(0).await.life.version, version);
@@ -33,7 +33,7 @@ async fn a_dpu_that_takes_its_word_back_while_the_host_restarts_keeps_the_addres
     let to = Transition { to: "Assigned/WaitingForNetworkReconfig".into(), ..Transition::default() };
     let mut tx = site.store.write().await.unwrap();
     let read = tx.life(&host_id(0)).await.unwrap().version;
-    tx.commit_transition(&host_id(0), read, &to, Moment::now()).await.unwrap();
+    tx.commit_transition(&host_id(0), read, &to, Timestamp::now()).await.unwrap();
     tx.commit().await.unwrap();
     site.acknowledge_all(0).await;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use controller::{Moment, store::Transition};
+use controller::{Timestamp, store::Transition};
 
 use crate::site::{TestSite, host_id, settings};
 
@@ -19,7 +19,7 @@ async fn a_host_is_powered_on_no_sooner_than_power_has_drained_and_a_restart_doe
     let to = Transition { to: POWER_CYCLE.into(), ..Transition::default() };
     let mut tx = site.store.write().await.unwrap();
     let read = tx.life(&host_id(0)).await.unwrap().version;
-    tx.commit_transition(&host_id(0), read, &to, Moment::now()).await.unwrap();
+    tx.commit_transition(&host_id(0), read, &to, Timestamp::now()).await.unwrap();
     tx.commit().await.unwrap();
     let entered = site.record(0).await.life.version;
     let machine = std::sync::Arc::clone(&site.bmcs[0].machine);
@@ -37,7 +37,7 @@ async fn a_host_is_powered_on_no_sooner_than_power_has_drained_and_a_restart_doe
     let running = site.reconcile(settings());
     site.until(0, "power on", |_| machine.resets().len() > 1).await;
     assert_eq!(machine.resets(), ["ForceOff", "On"]);
-    let waited = Moment::now().since(told);
+    let waited = Timestamp::now().since(told);
     assert!(waited >= Duration::from_secs(DRAIN), "powered on after {waited:?}");
     assert!(waited < Duration::from_secs(2 * DRAIN), "the time before the restart did not count: {waited:?}");
     site.until(0, "the next state", |record| record.life.state.as_str() != POWER_CYCLE).await;

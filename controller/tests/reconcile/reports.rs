@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use controller::{Moment, store::Transition};
+use controller::{Timestamp, store::Transition};
 use proto::{
     ConfigVersion,
     site::{self, site_server::Site as _},
@@ -12,10 +12,10 @@ use tonic::{Code, Request};
 use crate::site::{TestSite, host_id, settings};
 
 async fn put_in_state(site: &TestSite, state: &str) {
-    put_in_state_at(site, state, Moment::now()).await;
+    put_in_state_at(site, state, Timestamp::now()).await;
 }
 
-async fn put_in_state_at(site: &TestSite, state: &str, at: Moment) {
+async fn put_in_state_at(site: &TestSite, state: &str, at: Timestamp) {
     let to = Transition { to: state.into(), ..Transition::default() };
     let mut tx = site.store.write().await.unwrap();
     let read = tx.life(&host_id(0)).await.unwrap().version;
@@ -70,11 +70,12 @@ async fn a_report_of_a_run_that_was_given_up_is_refused() {
 async fn a_host_that_failed_is_let_out_by_what_its_cause_asks_for_and_by_nothing_else() {
     let site = TestSite::start(1, "Ready").await;
     let running = site.reconcile(settings());
-    let failure = controller::store::FailureRecord { cause: "MachineValidation".into(), dpu: None, at: Moment::now() };
+    let failure =
+        controller::store::FailureRecord { cause: "MachineValidation".into(), dpu: None, at: Timestamp::now() };
     let to = Transition { to: "Failed".into(), failure: Some(failure), ..Transition::default() };
     let mut tx = site.store.write().await.unwrap();
     let read = tx.life(&host_id(0)).await.unwrap().version;
-    tx.commit_transition(&host_id(0), read, &to, Moment::now()).await.unwrap();
+    tx.commit_transition(&host_id(0), read, &to, Timestamp::now()).await.unwrap();
     tx.commit().await.unwrap();
     site.event(0, "discovered").await;
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -94,10 +95,10 @@ async fn what_comes_after_a_clock_was_ahead_counts_and_what_came_before_does_not
     let site = TestSite::start(1, "Ready").await;
     site.event(0, "cleaned").await;
     let year = Duration::from_secs(365 * 86_400);
-    let ahead = Moment::from_micros(Moment::now().micros() + u64::try_from(year.as_micros()).unwrap());
+    let ahead = Timestamp::from_micros(Timestamp::now().micros() + u64::try_from(year.as_micros()).unwrap());
     put_in_state_at(&site, "WaitingForCleanup/HostCleanup", ahead).await;
     let running = site.reconcile(settings());
-    site.until(0, "time to go by", |record| record.life.version.micros() <= Moment::now().micros()).await;
+    site.until(0, "time to go by", |record| record.life.version.micros() <= Timestamp::now().micros()).await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(site.state(0).await, "WaitingForCleanup/HostCleanup");
     site.event(0, "cleaned").await;

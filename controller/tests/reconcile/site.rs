@@ -4,8 +4,8 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use controller::{
-    DirtyHosts, ForgeService, Judge, Moment, ReconcileFigures, ReconcileSettings, Reconciler, Redfish, RedfishSettings,
-    RulePacks, RuleSettings, SiteService, add_hosts, network,
+    DirtyHosts, ForgeService, Judge, ReconcileFigures, ReconcileSettings, Reconciler, Redfish, RedfishSettings,
+    RulePacks, RuleSettings, SiteService, Timestamp, add_hosts, network,
     store::{self, HostRecord, NewDpu, NewHost, Store},
 };
 use proto::{
@@ -89,7 +89,7 @@ impl TestSite {
             bmcs.push(bmc);
         }
         let store = open(&dir).await;
-        add_hosts(&store, Some(&network), &new, Moment::now()).await.unwrap();
+        add_hosts(&store, Some(&network), &new, Timestamp::now()).await.unwrap();
         let rules = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/managed_host"));
         let this = Self::on(store, bmcs, network, dir, Some(rules), drain).await;
         for host in 0..hosts {

@@ -216,7 +216,7 @@ async fn the_site_stamps_source_and_time_and_keeps_since_when_an_alert_is_there(
     site.report(with(vec![alert("BgpStats", "p0", &["PreventAllocations"])])).await.unwrap();
     let first = stored().await;
     assert_eq!(first.source, "forge-dpu-agent");
-    assert!(first.observed_at.unwrap() <= controller::Moment::now());
+    assert!(first.observed_at.unwrap() <= controller::Timestamp::now());
     let since = first.alerts[0].in_alert_since.unwrap();
     site.report(with(vec![alert("BgpStats", "p0", &[]), alert("BgpStats", "p1", &[])])).await.unwrap();
     let second = stored().await;

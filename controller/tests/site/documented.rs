@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use controller::{
-    InstanceId, Moment, VpcId, VpcPrefixId,
+    InstanceId, Timestamp, VpcId, VpcPrefixId,
     network::{AdminSegment, DesiredInput, Isolation, SiteNetwork, desired_config},
     store::{Bmc, Dpu, Host, Instance, InstanceInterface, PortFunction, Virtualization, Vpc, VpcPrefix},
 };
@@ -78,14 +78,14 @@ fn made() -> ManagedHostNetworkConfigResponse {
         }],
         security_group: None,
         peers: vec![],
-        created_at: Moment::default(),
+        created_at: Timestamp::default(),
     };
     let the_host = Host {
         id: host(1),
         name: "host-1".into(),
         mac: String::new(),
         bmc: Bmc::default(),
-        added_at: Moment::default(),
+        added_at: Timestamp::default(),
         network_version: "V3-T1733950583707475".parse().unwrap(),
         use_admin_network: false,
         quarantine: None,
@@ -123,7 +123,7 @@ fn made() -> ManagedHostNetworkConfigResponse {
             device_instance: 0,
         }],
         network_update: None,
-        created_at: Moment::default(),
+        created_at: Timestamp::default(),
         deletion_requested_at: None,
         phone_home_at: None,
     };

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use controller::{Config, Moment, ServeError, SiteFile, add_hosts, check_hosts, serve};
+use controller::{Config, ServeError, SiteFile, Timestamp, add_hosts, check_hosts, serve};
 use proto::{
     forge::{self, forge_client::ForgeClient, forge_server::Forge},
     site::{self, site_client::SiteClient},
@@ -137,7 +137,7 @@ async fn a_request_that_says_what_runs_is_held_before_the_first_report(database:
     assert_eq!(ask(&site, 1, &[]).await.unwrap_err().code(), Code::FailedPrecondition);
     assert_eq!(site.dirty.take().await, [host(1)]);
     let mut tx = site.store.read().await.unwrap();
-    assert_eq!(tx.tally(Moment::default()).await.unwrap().dpus_held, 1);
+    assert_eq!(tx.tally(Timestamp::default()).await.unwrap().dpus_held, 1);
     let shown = &tx.health_reports(&dpu(1, 0)).await.unwrap()[0].report;
     assert_eq!(shown.alerts[0].id, "NeverGivenVersion");
     assert_eq!(shown.alerts[0].classifications, ["PreventAllocations", "PreventHostStateChanges"]);
@@ -176,7 +176,7 @@ async fn what_comes_back_goes_on_where_its_versions_ended(database: &Database) {
     let mut tx = site.store.write().await.unwrap();
     tx.forget_dpu(&dpu(2, 1)).await.unwrap();
     tx.commit().await.unwrap();
-    add_hosts(&site.store, Some(&site.network), &[moved], Moment::now()).await.unwrap();
+    add_hosts(&site.store, Some(&site.network), &[moved], Timestamp::now()).await.unwrap();
     let version = site.config(&dpu(1, 0)).await.unwrap().managed_host_config_version;
     assert!(version.starts_with("V6-T"), "{version}");
     site.report(running(1, &ran, None)).await.unwrap();
@@ -184,7 +184,7 @@ async fn what_comes_back_goes_on_where_its_versions_ended(database: &Database) {
 
     let mut back = known[0].clone();
     back.dpus.remove(0);
-    add_hosts(&site.store, Some(&site.network), &[back], Moment::now()).await.unwrap();
+    add_hosts(&site.store, Some(&site.network), &[back], Timestamp::now()).await.unwrap();
     let version = site.config(&dpu(1, 1)).await.unwrap().managed_host_config_version;
     assert!(version.starts_with("V6-T"), "{version}");
 }

@@ -65,7 +65,7 @@ async fn rules_that_cannot_be_used_any_more_are_not_replaced_unasked(database: &
             let mut tx = store.write().await.unwrap();
             let version = tx.life(&host(1)).await.unwrap().version;
             let transition = controller::store::Transition { to: state.into(), ..Default::default() };
-            tx.commit_transition(&host(1), version, &transition, controller::Moment::now()).await.unwrap();
+            tx.commit_transition(&host(1), version, &transition, controller::Timestamp::now()).await.unwrap();
             tx.commit().await.unwrap();
         }
     };

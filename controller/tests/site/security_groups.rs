@@ -1,7 +1,7 @@
 //! Security groups: who has which, what DPUs are told of it, and that a change counts only once DPUs have confirmed it.
 
 use controller::{
-    Moment,
+    Timestamp,
     network::{attach_security_group, delete_security_group, put_security_group},
     store::{SecurityGroup, SecurityRule, TrafficAction, TrafficDirection, TrafficProtocol, Vpc},
 };
@@ -37,13 +37,13 @@ fn group(name: &str, port: u16) -> SecurityGroup {
             source_ports: None,
             destination_ports: Some((port, port)),
         }],
-        created_at: Moment::from_micros(1),
+        created_at: Timestamp::from_micros(1),
     }
 }
 
 async fn put(site: &TestSite, group: SecurityGroup) -> SecurityGroup {
     let mut tx = site.store.write().await.unwrap();
-    let group = put_security_group(&mut tx, group, Moment::now()).await.unwrap();
+    let group = put_security_group(&mut tx, group, Timestamp::now()).await.unwrap();
     tx.commit().await.unwrap();
     group
 }
@@ -52,7 +52,7 @@ async fn attach(site: &TestSite, vpc: &Vpc, group: Option<&str>) {
     let mut tx = site.store.write().await.unwrap();
     let vpcs = tx.vpcs().await.unwrap();
     let vpc = vpcs.iter().find(|known| known.id == vpc.id).unwrap();
-    attach_security_group(&mut tx, vpc, group, Moment::now()).await.unwrap();
+    attach_security_group(&mut tx, vpc, group, Timestamp::now()).await.unwrap();
     tx.commit().await.unwrap();
 }
 
@@ -138,11 +138,12 @@ async fn a_group_that_is_in_use_or_another_tenants_is_refused(database: &Databas
     site.allocate(request).await.unwrap();
 
     let mut tx = site.store.write().await.unwrap();
-    let refusal = attach_security_group(&mut tx, &vpc, Some("theirs"), Moment::now()).await.unwrap_err();
+    let refusal = attach_security_group(&mut tx, &vpc, Some("theirs"), Timestamp::now()).await.unwrap_err();
     assert!(refusal.to_string().contains("has no security group `theirs`"), "{refusal}");
     let refusal = delete_security_group(&mut tx, "web").await.unwrap_err();
     assert!(refusal.to_string().starts_with("security group `web` is that of instance "), "{refusal}");
-    let refusal = put_security_group(&mut tx, SecurityGroup { tenant: "x".into(), ..group("web", 1) }, Moment::now());
+    let refusal =
+        put_security_group(&mut tx, SecurityGroup { tenant: "x".into(), ..group("web", 1) }, Timestamp::now());
     assert!(refusal.await.unwrap_err().to_string().contains("web"));
     delete_security_group(&mut tx, "theirs").await.unwrap();
 }

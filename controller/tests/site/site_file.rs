@@ -214,7 +214,7 @@ async fn hosts_come_in_all_or_none_and_a_second_time_change_nothing() {
     let file = SiteFile::parse("site.yaml", &site_text(2)).unwrap();
     let hosts = check_hosts(&file.hosts, &"Ready".into()).unwrap();
     let network = file.network.unwrap();
-    let now = controller::Moment::now();
+    let now = controller::Timestamp::now();
     let counts = add_hosts(&store, Some(&network), &hosts, now).await.unwrap();
     assert_eq!((counts.added, counts.changed, counts.unchanged), (2, 0, 0));
     let counts = add_hosts(&store, Some(&network), &hosts, now).await.unwrap();
@@ -240,7 +240,7 @@ async fn changed_networks_make_every_host_confirm_and_must_fit_what_is_given_out
     let file = SiteFile::parse("site.yaml", &site_text(2)).unwrap();
     let hosts = check_hosts(&file.hosts, &"Ready".into()).unwrap();
     let network = file.network.unwrap();
-    let now = controller::Moment::now();
+    let now = controller::Timestamp::now();
     add_hosts(&store, Some(&network), &hosts, now).await.unwrap();
     let versions = async || {
         let all = store.read().await.unwrap().hosts().await.unwrap();
@@ -273,7 +273,7 @@ async fn settings_that_collide_with_what_is_given_out_are_not_adopted() {
     let green = site.vpc_of(Virtualization::Fnn, "green", &["198.51.100.0/24"]).await;
     site.acknowledge_all(1).await;
     site.allocate(allocation(1, vec![interface(&green.prefixes[0])])).await.unwrap();
-    let now = controller::Moment::now();
+    let now = controller::Timestamp::now();
     adopt_settings(&site.store, &site.network, now).await.unwrap();
     let (d10, d11) = (dpu(1, 0), dpu(1, 1));
     let instance = site.store.read().await.unwrap().instances().await.unwrap().remove(0).id;
@@ -392,7 +392,7 @@ async fn an_address_of_a_machine_that_the_site_knows_is_refused_too() {
         let text = format!("hosts:\n{}", with_addresses(n, macs, bmcs));
         check_hosts(&SiteFile::parse("s", &text).unwrap().hosts, &"Ready".into()).unwrap()
     };
-    let now = controller::Moment::now();
+    let now = controller::Timestamp::now();
     let (macs, bmcs) =
         (["02:00:00:00:01:01", "", "02:00:00:00:01:03", ""], ["https://192.0.2.11", "https://192.0.2.12"]);
     add_hosts(&store, None, &parse(1, macs, bmcs), now).await.unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::support::{Database, TestSite, dpu, host, site_text};
 use controller::{
-    InstanceId, Moment, SiteFile, add_hosts, check_hosts,
+    InstanceId, SiteFile, Timestamp, add_hosts, check_hosts,
     store::{
         Address, AddressPool, AppliedReport, ApplyMode, Event, Finding, HealthReport, NumberPool, OutcomeKind, Store,
         StoreError, Transition,
@@ -39,9 +39,9 @@ async fn of_two_moves_from_one_version_one_wins_and_the_other_leaves_no_trace(da
     let site = TestSite::start(&database.url).await;
     let mut tx = site.store.write().await.unwrap();
     let read = tx.life(&host(1)).await.unwrap().version;
-    let won = tx.commit_transition(&host(1), read, &to("A"), Moment::now()).await.unwrap();
+    let won = tx.commit_transition(&host(1), read, &to("A"), Timestamp::now()).await.unwrap();
     assert_eq!(won.number(), read.number() + 1);
-    let lost = tx.commit_transition(&host(1), read, &to("B"), Moment::now()).await.unwrap_err();
+    let lost = tx.commit_transition(&host(1), read, &to("B"), Timestamp::now()).await.unwrap_err();
     assert!(matches!(lost, StoreError::Conflict { .. }) && lost.retryable(), "{lost}");
     let life = tx.life(&host(1)).await.unwrap();
     assert_eq!((life.state.as_str(), life.version), ("A", won));
@@ -54,9 +54,9 @@ async fn a_stale_network_version_changes_nothing(database: &Database) {
     let site = TestSite::start(&database.url).await;
     let mut tx = site.store.write().await.unwrap();
     let read = tx.host(&host(1)).await.unwrap().unwrap().network_version;
-    let next = tx.set_host_network(&host(1), read, false, None, Moment::now()).await.unwrap();
+    let next = tx.set_host_network(&host(1), read, false, None, Timestamp::now()).await.unwrap();
     assert!(matches!(
-        tx.set_host_network(&host(1), read, true, None, Moment::now()).await,
+        tx.set_host_network(&host(1), read, true, None, Timestamp::now()).await,
         Err(StoreError::Conflict { .. })
     ));
     let stored = tx.host(&host(1)).await.unwrap().unwrap();
@@ -71,7 +71,7 @@ async fn staying_keeps_the_version_and_moving_on_meanwhile_wins(database: &Datab
     life.counters.insert("retries".into(), 3);
     tx.store_stay(&host(1), &life).await.unwrap();
     assert_eq!(tx.life(&host(1)).await.unwrap(), life);
-    tx.commit_transition(&host(1), life.version, &to("A"), Moment::now()).await.unwrap();
+    tx.commit_transition(&host(1), life.version, &to("A"), Timestamp::now()).await.unwrap();
     assert!(matches!(tx.store_stay(&host(1), &life).await, Err(StoreError::Conflict { .. })));
 }
 
@@ -80,11 +80,12 @@ async fn history_and_journal_keep_the_newest_250(database: &Database) {
     let mut tx = site.store.write().await.unwrap();
     for step in 0..260 {
         let version = tx.life(&host(1)).await.unwrap().version;
-        tx.commit_transition(&host(1), version, &to(&format!("S{step}")), Moment::now()).await.unwrap();
+        tx.commit_transition(&host(1), version, &to(&format!("S{step}")), Timestamp::now()).await.unwrap();
         let arguments = serde_json::json!({ "step": step });
-        let number = tx.intend_action(&host(1), version, "reboot", "host-1", &arguments, Moment::now()).await.unwrap();
+        let number =
+            tx.intend_action(&host(1), version, "reboot", "host-1", &arguments, Timestamp::now()).await.unwrap();
         let error = if step == 259 { "BMC is away" } else { "" };
-        tx.finish_action(&host(1), number, error, Moment::now()).await.unwrap();
+        tx.finish_action(&host(1), number, error, Timestamp::now()).await.unwrap();
     }
     let history = tx.history(&host(1), 1_000).await.unwrap();
     assert_eq!((history.len(), history[0].to.as_str(), history[249].to.as_str()), (250, "S259", "S10"));
@@ -99,7 +100,7 @@ async fn an_address_is_unique_whatever_it_is_for(database: &Database) {
     let mut tx = site.store.write().await.unwrap();
     for pool in [AddressPool::Loopback, AddressPool::Admin, AddressPool::Instance] {
         let (address, owner) = ("10.180.62.1".parse().unwrap(), "someone".into());
-        let twin = Address { address, pool, owner, since: Moment::now(), forgotten_at: None };
+        let twin = Address { address, pool, owner, since: Timestamp::now(), forgotten_at: None };
         let refusal = tx.claim_address(&twin).await.unwrap_err();
         assert_eq!(refusal.to_string(), "address `10.180.62.1` is already taken");
     }
@@ -108,19 +109,19 @@ async fn an_address_is_unique_whatever_it_is_for(database: &Database) {
 async fn a_number_is_unique_in_its_pool_and_an_owner_has_one(database: &Database) {
     let store = Store::open(&database.url).await.unwrap();
     let mut tx = store.write().await.unwrap();
-    tx.claim_number(NumberPool::Vni, 7, "a", Moment::now()).await.unwrap();
-    tx.claim_number(NumberPool::Vlan, 7, "a", Moment::now()).await.unwrap();
-    assert!(matches!(tx.claim_number(NumberPool::Vni, 7, "b", Moment::now()).await, Err(StoreError::Taken { .. })));
-    assert!(matches!(tx.claim_number(NumberPool::Vni, 8, "a", Moment::now()).await, Err(StoreError::Taken { .. })));
+    tx.claim_number(NumberPool::Vni, 7, "a", Timestamp::now()).await.unwrap();
+    tx.claim_number(NumberPool::Vlan, 7, "a", Timestamp::now()).await.unwrap();
+    assert!(matches!(tx.claim_number(NumberPool::Vni, 7, "b", Timestamp::now()).await, Err(StoreError::Taken { .. })));
+    assert!(matches!(tx.claim_number(NumberPool::Vni, 8, "a", Timestamp::now()).await, Err(StoreError::Taken { .. })));
     tx.release_numbers("a").await.unwrap();
-    tx.claim_number(NumberPool::Vni, 7, "b", Moment::now()).await.unwrap();
+    tx.claim_number(NumberPool::Vni, 7, "b", Timestamp::now()).await.unwrap();
     assert_eq!(tx.number_of(NumberPool::Vlan, "a").await.unwrap(), None);
 }
 
 async fn what_is_not_committed_never_happened(database: &Database) {
     let site = TestSite::start(&database.url).await;
     let mut tx = site.store.write().await.unwrap();
-    tx.put_event(&host(1), &Event { kind: "rebooted".into(), at: Moment::now(), arguments: Default::default() })
+    tx.put_event(&host(1), &Event { kind: "rebooted".into(), at: Timestamp::now(), arguments: Default::default() })
         .await
         .unwrap();
     drop(tx);
@@ -134,7 +135,9 @@ async fn a_restart_keeps_everything(database: &Database) {
     site.acknowledge_all(1).await;
     site.put_in_state(&host(1), "Assigned/Ready").await;
     let mut tx = site.store.write().await.unwrap();
-    tx.put_finding(&host(1), &Finding { name: "power".into(), value: "On".into(), at: Moment::now() }).await.unwrap();
+    tx.put_finding(&host(1), &Finding { name: "power".into(), value: "On".into(), at: Timestamp::now() })
+        .await
+        .unwrap();
     let before = (tx.host_record(&host(1)).await.unwrap(), tx.vpcs().await.unwrap(), tx.addresses().await.unwrap());
     tx.commit().await.unwrap();
     site.store.close().await;
@@ -180,7 +183,7 @@ async fn what_a_forgotten_dpu_had_is_held_and_comes_back_with_it(database: &Data
 
     let file = SiteFile::parse("site.yaml", &site_text(2)).unwrap();
     let hosts = check_hosts(&file.hosts, &"Ready".into()).unwrap();
-    add_hosts(&site.store, Some(&site.network), &hosts, Moment::now()).await.unwrap();
+    add_hosts(&site.store, Some(&site.network), &hosts, Timestamp::now()).await.unwrap();
     let mut tx = site.store.write().await.unwrap();
     assert_eq!(tx.addresses_of(dpu(1, 0).as_str()).await.unwrap(), had);
     assert!(!tx.release_forgotten(loopback.address).await.unwrap(), "it is known again");
@@ -202,10 +205,10 @@ async fn a_machine_is_found_by_its_id_before_one_that_is_named_like_it(database:
         let mut named = hosts[posing].clone();
         named.name = hosts[other].id.to_string();
         named.dpus[0].name = hosts[other].dpus[0].id.to_string();
-        tx.add_host(&named, Moment::now()).await.unwrap();
+        tx.add_host(&named, Timestamp::now()).await.unwrap();
         assert_eq!(tx.find_host(hosts[other].id.as_str()).await.unwrap().id, hosts[other].id);
         assert_eq!(tx.find_dpu(hosts[other].dpus[0].id.as_str()).await.unwrap().id, hosts[other].dpus[0].id);
-        tx.add_host(&hosts[posing], Moment::now()).await.unwrap();
+        tx.add_host(&hosts[posing], Timestamp::now()).await.unwrap();
     }
 }
 
@@ -221,13 +224,13 @@ async fn everything_is_counted(database: &Database) {
     let mut life = tx.life(&host(1)).await.unwrap();
     life.outcome.kind = OutcomeKind::Wait;
     tx.store_stay(&host(1), &life).await.unwrap();
-    let tally = tx.tally(Moment::default()).await.unwrap();
+    let tally = tx.tally(Timestamp::default()).await.unwrap();
     assert_eq!(tally.hosts_by_state, [("Assigned/Ready".into(), 1), ("Ready".into(), 1)].into());
     assert_eq!((tally.waiting, tally.failing, tally.instances), (1, 0, 0));
     assert_eq!((tally.dpus, tally.dpus_heard, tally.dpus_alerting), (4, 2, 1));
     assert_eq!(tally.first_certificate_end, Some(-7));
     assert_eq!(tally.addresses_by_pool, [("admin".into(), 4), ("loopback".into(), 4)].into());
-    assert_eq!(tx.tally(Moment::from_micros(i64::MAX as u64)).await.unwrap().dpus_heard, 0);
+    assert_eq!(tx.tally(Timestamp::from_micros(i64::MAX as u64)).await.unwrap().dpus_heard, 0);
 }
 
 /// Readers that become writers must neither fail on each other's locks nor lose an update.
@@ -294,7 +297,7 @@ async fn extreme_values_come_back_as_they_were(database: &Database) {
     let site = TestSite::start(&database.url).await;
     let mut tx = site.store.write().await.unwrap();
     let version = "V18446744073709551615-T18446744073709551615".parse().unwrap();
-    let moment = Moment::from_micros(1_733_950_583_707_475);
+    let moment = Timestamp::from_micros(1_733_950_583_707_475);
     let values =
         [serde_json::json!(u64::MAX), serde_json::json!(i64::MIN), serde_json::json!({}), serde_json::Value::Null];
     for (place, value) in values.iter().enumerate() {
@@ -377,8 +380,8 @@ async fn a_database_that_cannot_be_opened_says_which_and_why() {
 async fn times_from_a_clock_that_was_ahead_are_brought_back_in_their_order(database: &Database) {
     let site = TestSite::start(&database.url).await;
     let year = 365 * 86_400 * 1_000_000;
-    let start = Moment::now();
-    let ahead = |seconds: u64| Moment::from_micros(start.micros() + year + seconds * 1_000_000);
+    let start = Timestamp::now();
+    let ahead = |seconds: u64| Timestamp::from_micros(start.micros() + year + seconds * 1_000_000);
     let event = |kind: &str, at| Event { kind: kind.into(), at, arguments: Default::default() };
     let mut tx = site.store.write().await.unwrap();
     let before = tx.life(&host(1)).await.unwrap().version;
@@ -397,8 +400,8 @@ async fn times_from_a_clock_that_was_ahead_are_brought_back_in_their_order(datab
     assert_eq!(tx.bring_back(&host(1)).await.unwrap(), 0);
     let record = tx.host_record(&host(1)).await.unwrap();
     let version = record.life.version;
-    let since = Moment::from_micros(version.micros());
-    assert!(since >= start && since <= Moment::now() && version.number() == entered.number());
+    let since = Timestamp::from_micros(version.micros());
+    assert!(since >= start && since <= Timestamp::now() && version.number() == entered.number());
     let at = |kind: &str| record.events[&host(1)].iter().find(|event| event.kind == kind).unwrap().at;
     assert!(at("cleaned") < since && since < at("rebooted"));
     assert_eq!(record.findings[&host(1)][0].at, at("rebooted"));
@@ -406,7 +409,7 @@ async fn times_from_a_clock_that_was_ahead_are_brought_back_in_their_order(datab
     let action = &record.actions[0];
     assert_eq!(action.state_version, version);
     assert!(at("rebooted") < action.intended_at && Some(action.intended_at) < action.finished_at);
-    assert!(action.finished_at <= Some(Moment::now()));
+    assert!(action.finished_at <= Some(Timestamp::now()));
     let line = &tx.history(&host(1), 1).await.unwrap()[0];
     assert_eq!((line.version, line.at), (version, since));
 }

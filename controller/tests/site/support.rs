@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use controller::{
-    DirtyHosts, ForgeService, Judge, Moment, RulesInForce, SiteFile, add_hosts, check_hosts,
+    DirtyHosts, ForgeService, Judge, RulesInForce, SiteFile, Timestamp, add_hosts, check_hosts,
     network::{SiteNetwork, create_vpc},
     store::{Store, Transition, Virtualization, Vpc},
 };
@@ -124,7 +124,7 @@ impl TestSite {
         let file = SiteFile::parse("site.yaml", &site_text(hosts)).unwrap();
         let network = Arc::new(file.network.unwrap());
         let hosts = check_hosts(&file.hosts, &"Ready".into()).unwrap();
-        add_hosts(&store, Some(&network), &hosts, Moment::now()).await.unwrap();
+        add_hosts(&store, Some(&network), &hosts, Timestamp::now()).await.unwrap();
         let dirty = DirtyHosts::default();
         let pack = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../rules/managed_host");
         let in_force = RulesInForce::new(rules::load_pack(&pack).unwrap());
@@ -140,8 +140,9 @@ impl TestSite {
     pub(crate) async fn vpc_of(&self, virtualization: Virtualization, name: &str, prefixes: &[&str]) -> Vpc {
         let prefixes: Vec<_> = prefixes.iter().map(|prefix| prefix.parse().unwrap()).collect();
         let mut tx = self.store.write().await.unwrap();
-        let vpc =
-            create_vpc(&mut tx, &self.network, name, TENANT, virtualization, &prefixes, Moment::now()).await.unwrap();
+        let vpc = create_vpc(&mut tx, &self.network, name, TENANT, virtualization, &prefixes, Timestamp::now())
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
         vpc
     }
@@ -182,7 +183,7 @@ impl TestSite {
         let mut tx = self.store.write().await.unwrap();
         let version = tx.life(host).await.unwrap().version;
         let transition = Transition { to: state.into(), ..Default::default() };
-        tx.commit_transition(host, version, &transition, Moment::now()).await.unwrap();
+        tx.commit_transition(host, version, &transition, Timestamp::now()).await.unwrap();
         tx.commit().await.unwrap();
     }
 
@@ -190,7 +191,7 @@ impl TestSite {
     pub(crate) async fn use_admin_network(&self, id: &MachineId, admin: bool) {
         let mut tx = self.store.write().await.unwrap();
         let host = tx.host(id).await.unwrap().unwrap();
-        tx.set_host_network(id, host.network_version, admin, None, Moment::now()).await.unwrap();
+        tx.set_host_network(id, host.network_version, admin, None, Timestamp::now()).await.unwrap();
         tx.commit().await.unwrap();
     }
 }

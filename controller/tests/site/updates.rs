@@ -1,7 +1,7 @@
 //! Instances that change or go: what is held until the DPUs have let go of it.
 
 use controller::{
-    Moment,
+    Timestamp,
     store::{StoreError, UpdateStage},
 };
 use proto::{
@@ -59,8 +59,8 @@ async fn a_live_update_holds_old_and_new_addresses_until_released(database: &Dat
 
     let mut tx = site.store.write().await.unwrap();
     assert!(matches!(tx.release_after_network_update(key).await, Err(StoreError::Missing { .. })), "not promoted");
-    let version = tx.promote_network_update(key, Moment::now()).await.unwrap();
-    assert!(matches!(tx.promote_network_update(key, Moment::now()).await, Err(StoreError::Missing { .. })), "once");
+    let version = tx.promote_network_update(key, Timestamp::now()).await.unwrap();
+    assert!(matches!(tx.promote_network_update(key, Timestamp::now()).await, Err(StoreError::Missing { .. })), "once");
     tx.commit().await.unwrap();
     assert_eq!((version.number(), held().await.len()), (2, 2));
 
@@ -255,7 +255,7 @@ async fn a_renamed_host_and_a_dpu_at_another_place_are_for_the_dpus_to_confirm(d
     let file = controller::SiteFile::parse("site.yaml", &crate::support::site_text(2)).unwrap();
     let mut hosts = controller::check_hosts(&file.hosts, &"Ready".into()).unwrap();
     let version = async |hosts: &[controller::store::NewHost]| {
-        controller::add_hosts(&site.store, Some(&site.network), hosts, Moment::now()).await.unwrap();
+        controller::add_hosts(&site.store, Some(&site.network), hosts, Timestamp::now()).await.unwrap();
         site.store.read().await.unwrap().host(&host(1)).await.unwrap().unwrap().network_version.number()
     };
     hosts[0].bmc.url = "https://192.0.2.9".into();

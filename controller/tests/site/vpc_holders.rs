@@ -1,7 +1,7 @@
 //! What a VPC had goes to nobody else while a DPU may use it.
 
 use controller::{
-    Moment,
+    Timestamp,
     network::{create_vpc, delete_vpc, peer_vpcs},
     store::Virtualization,
 };
@@ -22,7 +22,7 @@ async fn peer(site: &TestSite, one: &str, other: &str, peered: bool) {
     let mut tx = site.store.write().await.unwrap();
     let vpcs = tx.vpcs().await.unwrap();
     let named = |name: &str| vpcs.iter().find(|vpc| vpc.name == name).unwrap();
-    peer_vpcs(&mut tx, named(one), named(other), peered, Moment::now()).await.unwrap();
+    peer_vpcs(&mut tx, named(one), named(other), peered, Timestamp::now()).await.unwrap();
     tx.commit().await.unwrap();
 }
 
@@ -70,7 +70,7 @@ async fn a_forgotten_instance_holds_its_vpc_until_an_operator_frees_its_addresse
 async fn add_hosts_again(site: &TestSite) {
     let file = controller::SiteFile::parse("site.yaml", &crate::support::site_text(2)).unwrap();
     let hosts = controller::check_hosts(&file.hosts, &"Ready".into()).unwrap();
-    controller::add_hosts(&site.store, Some(&site.network), &hosts, Moment::now()).await.unwrap();
+    controller::add_hosts(&site.store, Some(&site.network), &hosts, Timestamp::now()).await.unwrap();
 }
 
 async fn the_end_of_a_peering_holds_a_vpc_until_the_other_ones_dpus_confirm_it(database: &Database) {
@@ -90,7 +90,7 @@ async fn the_end_of_a_peering_holds_a_vpc_until_the_other_ones_dpus_confirm_it(d
     assert_eq!(delete(&site, "other").await, None);
     let mut tx = site.store.write().await.unwrap();
     let (prefixes, etv) = (["198.51.100.0/24".parse().unwrap()], Virtualization::Etv);
-    create_vpc(&mut tx, &site.network, "next", "third", etv, &prefixes, Moment::now()).await.unwrap();
+    create_vpc(&mut tx, &site.network, "next", "third", etv, &prefixes, Timestamp::now()).await.unwrap();
 }
 
 async fn a_forgotten_instance_holds_the_former_peer_of_its_vpc_too(database: &Database) {

@@ -1,7 +1,7 @@
 //! VPCs: their numbers and prefixes, and what routed ones give their DPUs.
 
 use controller::{
-    InstanceId, Moment,
+    InstanceId, Timestamp,
     network::{create_vpc, delete_vpc, peer_vpcs},
     store::{AddressPool, Virtualization},
 };
@@ -79,7 +79,7 @@ async fn prefixes_that_overlap_or_are_malformed_are_refused(database: &Database)
     ] {
         let prefixes: Vec<_> = prefixes.iter().map(|prefix| prefix.parse().unwrap()).collect();
         let mut tx = site.store.write().await.unwrap();
-        let (etv, now) = (Virtualization::Etv, Moment::now());
+        let (etv, now) = (Virtualization::Etv, Timestamp::now());
         let error = create_vpc(&mut tx, &site.network, name, TENANT, etv, &prefixes, now).await.unwrap_err();
         assert_eq!(error.to_string(), refusal);
     }
@@ -169,7 +169,9 @@ async fn peered_vpcs_are_told_to_the_dpus_of_both_and_have_to_be_confirmed(datab
         let mut tx = site.store.write().await.unwrap();
         let vpcs = tx.vpcs().await.unwrap();
         let named = |name: &str| vpcs.iter().find(|vpc| vpc.name == name).unwrap();
-        peer_vpcs(&mut tx, named(one), named(other), peered, Moment::now()).await.map_err(|error| error.to_string())?;
+        peer_vpcs(&mut tx, named(one), named(other), peered, Timestamp::now())
+            .await
+            .map_err(|error| error.to_string())?;
         tx.commit().await.unwrap();
         Ok::<_, String>(())
     };
@@ -236,7 +238,7 @@ async fn a_live_update_lets_go_of_a_loopback_that_no_interface_needs(database: &
     site.forge.update_instance_config(Request::new(update)).await.unwrap();
     let mut tx = site.store.write().await.unwrap();
     assert_eq!(tx.addresses_of(&id.value).await.unwrap().len(), 4);
-    tx.promote_network_update(key, Moment::now()).await.unwrap();
+    tx.promote_network_update(key, Timestamp::now()).await.unwrap();
     let mut released = tx.release_after_network_update(key).await.unwrap();
     released.sort();
     assert_eq!(released.iter().map(ToString::to_string).collect::<Vec<_>>(), ["10.180.63.1", "192.0.2.1"]);

@@ -15,7 +15,7 @@ pub use power::{PowerState, ResetType};
 
 use async_trait::async_trait;
 
-use crate::{Moment, store};
+use crate::{Timestamp, store};
 
 /// What is asked of a BMC.
 #[async_trait]
@@ -63,7 +63,7 @@ pub struct System {
     /// On, off or in between; none if the BMC does not say.
     pub power: Option<PowerState>,
     /// When the machine was last reset, if the BMC keeps that.
-    pub last_reset: Option<Moment>,
+    pub last_reset: Option<Timestamp>,
     /// Who made it.
     pub manufacturer: Option<String>,
     /// Its operating system is up, if the BMC can tell.

@@ -6,7 +6,7 @@ use super::{
     Bmc, BmcError, PowerState, Redfish, ResetType, SecureBoot, System, Task, TaskState,
     client::{Call, Link},
 };
-use crate::{Moment, store};
+use crate::{Timestamp, store};
 
 const SYSTEMS: &str = "/redfish/v1/Systems";
 const MANAGERS: &str = "/redfish/v1/Managers";
@@ -157,7 +157,7 @@ impl SystemResource {
         let stamp = self.last_reset.as_deref().and_then(|text| text.parse::<prost_types::Timestamp>().ok());
         System {
             power,
-            last_reset: stamp.map(Moment::from),
+            last_reset: stamp.map(Timestamp::from),
             manufacturer: self.manufacturer.clone(),
             os_running: self.boot.last_state.as_deref().map(|state| state == "OSRunning"),
         }
@@ -219,6 +219,6 @@ mod tests {
         });
         let seen = read(full);
         assert_eq!((seen.power, seen.os_running), (Some(PowerState::PoweringOn), Some(true)));
-        assert_eq!(seen.last_reset, Some(Moment::from_micros(1_733_950_583_000_000)));
+        assert_eq!(seen.last_reset, Some(Timestamp::from_micros(1_733_950_583_000_000)));
     }
 }

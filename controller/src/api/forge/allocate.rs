@@ -9,7 +9,7 @@ use super::{
     view,
 };
 use crate::{
-    InstanceId, Moment,
+    InstanceId, Timestamp,
     network::{allocate_interfaces, check_security_group, wanted_interfaces},
     store::{Dpu, Instance},
 };
@@ -37,7 +37,7 @@ impl ForgeService {
         let instance_type_id =
             request.instance_type_id.as_deref().map(|text| name("instance_type_id", text)).transpose()?;
         let site = self.site()?;
-        let now = Moment::now();
+        let now = Timestamp::now();
         let mut tx = self.store.write().await.map_err(from_store)?;
         if tx.host(&host).await.map_err(from_store)?.is_none() {
             return Err(Status::not_found(format!("the site does not know host {host}")));

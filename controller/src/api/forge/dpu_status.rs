@@ -13,7 +13,7 @@ use super::{
     reports,
 };
 use crate::{
-    Moment,
+    Timestamp,
     access::Caller,
     facts::AGENT_SOURCE,
     store::{AppliedReport, ApplyMode, Observation, ObservationDetails},
@@ -28,7 +28,7 @@ impl ForgeService {
         caller.speaks_of(&dpu_machine)?;
         let mut status = status;
         let health = status.dpu_health.take().ok_or_else(|| invalid("dpu_health", "is missing"))?;
-        let now = Moment::now();
+        let now = Timestamp::now();
         let observation = read(status, dpu_machine.clone(), now)?;
         let mut tx = self.store.write_repeated().await.map_err(from_store)?;
         let Some(dpu) = tx.dpu(&dpu_machine).await.map_err(from_store)? else {
@@ -83,7 +83,7 @@ impl ForgeService {
 }
 
 /// Reads a status without its health.
-fn read(status: forge::DpuNetworkStatus, dpu: proto::MachineId, now: Moment) -> Result<Observation, Status> {
+fn read(status: forge::DpuNetworkStatus, dpu: proto::MachineId, now: Timestamp) -> Result<Observation, Status> {
     // A managed-host version that cannot be read acknowledges nothing, but the rest of the report counts.
     let network_version = status.network_config_version.as_deref().and_then(|text| text.parse().ok());
     let instance_network_version =

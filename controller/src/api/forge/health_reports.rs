@@ -8,7 +8,7 @@ use super::{
     reports,
 };
 use crate::{
-    Moment,
+    Timestamp,
     facts::AGENT_SOURCE,
     store::{AppliedReport, ApplyMode, Tx},
 };
@@ -50,7 +50,7 @@ impl ForgeService {
                 format!("`{AGENT_SOURCE}` is the agent's own: use another source, with mode Replace if need be");
             return Err(invalid("health_report_entry.report.source", fault));
         }
-        let now = Moment::now();
+        let now = Timestamp::now();
         let mut tx = self.store.write().await.map_err(from_store)?;
         let host = host_of(&mut tx, &machine).await?;
         let stored = tx.health_reports(&machine).await.map_err(from_store)?;

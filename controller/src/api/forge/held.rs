@@ -5,7 +5,7 @@ use proto::{ConfigVersion, MachineId};
 use tonic::{Status, metadata::MetadataMap};
 
 use crate::{
-    InstanceId, Moment,
+    InstanceId, Timestamp,
     store::{
         AppliedReport, ApplyMode, Dpu, HealthAlert, HealthReport, HeldVersions, Host, Instance, Observation,
         StoreError, Tx,
@@ -44,7 +44,7 @@ impl Runs {
 
     /// What of it the site never gave, if there is such a thing. An instance that the host does not have says nothing: it
     /// may have been released.
-    pub(super) fn never_given(&self, host: &Host, instance: Option<&Instance>, now: Moment) -> Option<HeldVersions> {
+    pub(super) fn never_given(&self, host: &Host, instance: Option<&Instance>, now: Timestamp) -> Option<HeldVersions> {
         let network = self.network.filter(|runs| is_foreign(*runs, host.network_version));
         let of_instance = self.instance.zip(instance).filter(|((id, _), instance)| *id == instance.id);
         let instance_network = of_instance

@@ -8,7 +8,7 @@ use super::{
     held::{Runs, hold, refusal},
 };
 use crate::{
-    Moment,
+    Timestamp,
     access::Caller,
     network::{DesiredInput, desired_config},
     store::{AddressPool, NumberPool, Tx},
@@ -30,7 +30,7 @@ impl ForgeService {
         if let Some(held) = tx.held(&id).await.map_err(from_store)? {
             return Err(refusal(&id, &dpu.name, &held));
         }
-        if let Some(held) = runs.never_given(&host, instance.as_ref(), Moment::now()) {
+        if let Some(held) = runs.never_given(&host, instance.as_ref(), Timestamp::now()) {
             drop(tx);
             let mut tx = self.store.write().await.map_err(from_store)?;
             hold(&mut tx, &dpu, &held).await.map_err(from_store)?;

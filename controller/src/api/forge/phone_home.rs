@@ -2,7 +2,7 @@ use proto::forge;
 use tonic::Status;
 
 use super::{ForgeService, answer::from_store, fields::instance_id};
-use crate::{Moment, access::Caller};
+use crate::{Timestamp, access::Caller};
 
 impl ForgeService {
     /// Records that the tenant's operating system is up.
@@ -12,7 +12,7 @@ impl ForgeService {
         request: forge::InstancePhoneHomeLastContactRequest,
     ) -> Result<forge::InstancePhoneHomeLastContactResponse, Status> {
         let id = instance_id("instance_id", request.instance_id.as_ref())?;
-        let now = Moment::now();
+        let now = Timestamp::now();
         let mut tx = self.store.write().await.map_err(from_store)?;
         let found = tx.instance(id).await.map_err(from_store)?;
         if let Caller::Machine(dpu) = caller {

@@ -7,7 +7,7 @@ use super::{
     fields::{invalid, machine_id, name},
 };
 use crate::{
-    Moment,
+    Timestamp,
     store::{Host, Quarantine, Tx},
 };
 
@@ -48,7 +48,7 @@ impl ForgeService {
 
     /// What the host's quarantine was before.
     async fn change(&self, id: &MachineId, wanted: Option<Quarantine>) -> Result<Option<Quarantine>, Status> {
-        let now = Moment::now();
+        let now = Timestamp::now();
         let mut tx = self.store.write().await.map_err(from_store)?;
         let host = known(&mut tx, id).await?;
         if host.quarantine == wanted {

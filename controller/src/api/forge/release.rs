@@ -9,7 +9,7 @@ use super::{
     fields::{description, instance_id},
     find::known_instance,
 };
-use crate::{Moment, store::Event};
+use crate::{Timestamp, store::Event};
 
 impl ForgeService {
     /// Records that the tenant gives the instance up. The instance stays, with its addresses, until the rules have seen
@@ -23,7 +23,7 @@ impl ForgeService {
             description("issue.summary", &issue.summary)?;
             description("issue.details", &issue.details)?;
         }
-        let now = Moment::now();
+        let now = Timestamp::now();
         let mut tx = self.store.write().await.map_err(from_store)?;
         let mut instance = known_instance(&mut tx, id).await?;
         let record = tx.host_record(&instance.host).await.map_err(from_store)?;

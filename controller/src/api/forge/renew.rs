@@ -4,7 +4,7 @@ use tracing::info;
 
 use super::{ForgeService, answer::from_store};
 use crate::{
-    Moment,
+    Timestamp,
     access::{Caller, Issued, RenewalRefusal},
 };
 
@@ -18,7 +18,7 @@ impl ForgeService {
         let issuer = self.issuer.as_ref().ok_or_else(|| {
             Status::failed_precondition("this controller renews no certificates: its configuration has no [issuer]")
         })?;
-        let now = Moment::now();
+        let now = Timestamp::now();
         let (machine, issued) = match (caller, metadata.get_bin(proto::FORMER_CERTIFICATE)) {
             (Caller::Machine(machine), _) => (machine.clone(), issuer.with_new_key(machine, now).map_err(refused)?),
             (Caller::Nobody, Some(former)) => {

@@ -5,7 +5,7 @@ use tonic::Status;
 
 use super::fields::{invalid, name, required_name};
 use crate::{
-    Moment,
+    Timestamp,
     store::{HealthAlert, HealthReport, HealthSuccess},
 };
 
@@ -19,7 +19,7 @@ pub(super) fn read(
     report: health::HealthReport,
     source: String,
     former: Option<&HealthReport>,
-    now: Moment,
+    now: Timestamp,
 ) -> Result<HealthReport, Status> {
     if report.alerts.len() + report.successes.len() > MOST_PROBES {
         return Err(invalid(field, format_args!("names more than {MOST_PROBES} probes")));
@@ -29,7 +29,7 @@ pub(super) fn read(
         .flat_map(|former| &former.alerts)
         .map(|alert| ((alert.id.as_str(), alert.target.as_deref()), alert.in_alert_since))
         .collect();
-    let past = |time: prost_types::Timestamp| Moment::from(time).min(now);
+    let past = |time: prost_types::Timestamp| Timestamp::from(time).min(now);
     let mut alerts = Vec::with_capacity(report.alerts.len());
     for (place, alert) in report.alerts.into_iter().enumerate() {
         let field = format!("{field}.alerts[{place}]");

@@ -10,7 +10,7 @@ use super::{
     view,
 };
 use crate::{
-    Moment,
+    Timestamp,
     network::{allocate_interfaces, check_security_group, wanted_interfaces},
     store::{NetworkUpdate, UpdateStage},
 };
@@ -26,7 +26,7 @@ impl ForgeService {
         let network = config.network.as_ref().ok_or_else(|| invalid("config.network", "is missing"))?;
         let metadata = request.metadata.map(check_metadata).transpose()?;
         let site = self.site()?;
-        let now = Moment::now();
+        let now = Timestamp::now();
         let mut tx = self.store.write().await.map_err(from_store)?;
         let mut instance = known_instance(&mut tx, id).await?;
         let refuse = |fault: String| Err(Status::failed_precondition(fault));

@@ -2,12 +2,12 @@ use proto::site;
 use tonic::Status;
 
 use super::{SiteService, answer::from_store};
-use crate::{Moment, api::forge::HELD_SOURCE};
+use crate::{Timestamp, api::forge::HELD_SOURCE};
 
 impl SiteService {
     /// Has a DPU that runs what the site never gave run the site's configuration, as a version past that.
     pub(super) async fn accept(&self, request: site::AcceptDpuRequest) -> Result<(), Status> {
-        let now = Moment::now();
+        let now = Timestamp::now();
         let mut tx = self.store.write().await.map_err(from_store)?;
         let dpu = tx.find_dpu(&request.dpu).await.map_err(from_store)?;
         let Some(held) = tx.held(&dpu.id).await.map_err(from_store)? else {

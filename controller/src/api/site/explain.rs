@@ -8,7 +8,7 @@ use super::{
     summary::{self, time},
 };
 use crate::{
-    Moment,
+    Timestamp,
     api::forge::HELD_SOURCE,
     ask::ask,
     facts,
@@ -22,7 +22,7 @@ impl SiteService {
         let record = tx.host_record(&host.id).await.map_err(from_store)?;
         drop(tx);
         let rules = self.packs.rules().current();
-        let snapshot = facts::snapshot(&record, &self.switches, Moment::now());
+        let snapshot = facts::snapshot(&record, &self.switches, Timestamp::now());
         let mut answer = site::Explanation {
             host: record.host.name.clone(),
             machine_id: record.host.id.to_string(),
@@ -43,7 +43,7 @@ pub fn told(explained: Explanation, snapshot: &Snapshot, pack_hash: &str) -> sit
     let mut answer = site::Explanation {
         machine_id: snapshot.id.clone(),
         state: explained.state.to_string(),
-        state_since: Moment::from_micros(snapshot.state.since).to_string(),
+        state_since: Timestamp::from_micros(snapshot.state.since).to_string(),
         arms: explained.arms.into_iter().map(arm).collect(),
         facts: explained.facts.into_iter().map(fact).collect(),
         alerts: explained
@@ -54,7 +54,7 @@ pub fn told(explained: Explanation, snapshot: &Snapshot, pack_hash: &str) -> sit
                 target: alert.target.unwrap_or_default(),
                 message: alert.message,
                 classifications: alert.classifications,
-                since: time(alert.since.map(Moment::from_micros)),
+                since: time(alert.since.map(Timestamp::from_micros)),
                 source: alert.source,
                 dpu: alert.dpu.unwrap_or_default(),
             })

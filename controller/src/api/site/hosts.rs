@@ -7,7 +7,7 @@ use super::{
     summary::{self, time},
 };
 use crate::{
-    Moment, act, add_hosts,
+    Timestamp, act, add_hosts,
     ask::ask,
     check_hosts, facts,
     store::{Action, ActionStatus, AddressPool, HostRecord},
@@ -40,7 +40,7 @@ impl SiteService {
             )));
         }
         let counts =
-            add_hosts(&self.store, self.network.as_deref(), &hosts, Moment::now()).await.map_err(from_store)?;
+            add_hosts(&self.store, self.network.as_deref(), &hosts, Timestamp::now()).await.map_err(from_store)?;
         for host in hosts {
             self.dirty.mark(host.id);
         }
@@ -117,7 +117,7 @@ impl SiteService {
     /// What an operator sees of a host, with its time limit.
     fn summary(&self, record: &HostRecord) -> site::HostSummary {
         let rules = self.packs.rules().current();
-        let snapshot = facts::snapshot(record, &self.switches, Moment::now());
+        let snapshot = facts::snapshot(record, &self.switches, Timestamp::now());
         let (above_sla, sla) = ask(&rules, |rules| (facts::is_overdue(&snapshot, rules), rules.sla(&snapshot)));
         site::HostSummary {
             above_sla,

@@ -3,7 +3,7 @@ use tonic::Status;
 
 use super::{SiteService, answer::from_store};
 use crate::{
-    Moment,
+    Timestamp,
     access::Caller,
     facts,
     nearest::hint,
@@ -39,7 +39,7 @@ impl SiteService {
         if request.withdraw {
             tx.remove_request(&host.id, &request.kind).await.map_err(from_store)?;
         } else {
-            let asked = Request { kind: request.kind, at: Moment::now(), arguments };
+            let asked = Request { kind: request.kind, at: Timestamp::now(), arguments };
             tx.put_request(&host.id, &asked).await.map_err(from_store)?;
         }
         tx.commit().await.map_err(from_store)?;
@@ -49,7 +49,7 @@ impl SiteService {
 
     pub(super) async fn event(&self, caller: &Caller, event: site::HostEvent) -> Result<(), Status> {
         let mut arguments = checked(event.arguments)?;
-        let now = Moment::now();
+        let now = Timestamp::now();
         let mut tx = self.store.write().await.map_err(from_store)?;
         let host = match (tx.find_host(&event.host).await.map_err(from_store), caller) {
             // Which hosts there are is not for a machine to find out.
@@ -111,7 +111,7 @@ impl SiteService {
 }
 
 /// A machine with this MAC was refused an address, as decommissioning wants it.
-async fn acknowledge(tx: &mut Tx, host: &Host, mac: Option<&String>, now: Moment) -> Result<(), Status> {
+async fn acknowledge(tx: &mut Tx, host: &Host, mac: Option<&String>, now: Timestamp) -> Result<(), Status> {
     const NAME: &str = "acknowledged.dhcp";
     let mac = mac.ok_or_else(|| Status::invalid_argument("event `dhcp_suppressed` needs the argument `mac`"))?;
     let found = tx.findings(&host.id).await.map_err(from_store)?;

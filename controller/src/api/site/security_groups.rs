@@ -7,7 +7,7 @@ use tonic::Status;
 
 use super::{SiteService, answer::from_store, vpcs::known};
 use crate::{
-    Moment,
+    Timestamp,
     network::{SecurityGroupError, attach_security_group, delete_security_group, put_security_group},
     store::{SecurityGroup, SecurityRule, TrafficProtocol},
 };
@@ -19,7 +19,7 @@ const LONGEST_NAME: usize = 63;
 
 impl SiteService {
     pub(super) async fn put_group(&self, request: site::SecurityGroup) -> Result<site::SecurityGroup, Status> {
-        let now = Moment::now();
+        let now = Timestamp::now();
         let group = read(request, now)?;
         let mut tx = self.store.write().await.map_err(from_store)?;
         let group = put_security_group(&mut tx, group, now).await.map_err(from_group)?;
@@ -44,7 +44,7 @@ impl SiteService {
         let vpcs = tx.vpcs().await.map_err(from_store)?;
         let vpc = known(&vpcs, &request.vpc)?;
         let group = Some(request.group.as_str()).filter(|name| !name.is_empty());
-        attach_security_group(&mut tx, vpc, group, Moment::now()).await.map_err(from_group)?;
+        attach_security_group(&mut tx, vpc, group, Timestamp::now()).await.map_err(from_group)?;
         self.commit_for_tenants(tx).await
     }
 }
@@ -57,7 +57,7 @@ fn from_group(error: SecurityGroupError) -> Status {
     }
 }
 
-fn read(group: site::SecurityGroup, now: Moment) -> Result<SecurityGroup, Status> {
+fn read(group: site::SecurityGroup, now: Timestamp) -> Result<SecurityGroup, Status> {
     for (field, text) in [("name", &group.name), ("tenant_organization_id", &group.tenant_organization_id)] {
         if text.is_empty() || text.len() > LONGEST_NAME || text.chars().any(char::is_control) {
             return Err(invalid(field, format_args!("must have 1 to {LONGEST_NAME} bytes without control characters")));

@@ -3,11 +3,11 @@
 use proto::site;
 
 use crate::{
-    Moment, facts,
+    Timestamp, facts,
     store::{Dpu, HostRecord, OutcomeKind},
 };
 
-pub(super) fn time(at: Option<Moment>) -> String {
+pub(super) fn time(at: Option<Timestamp>) -> String {
     at.map(|at| at.to_string()).unwrap_or_default()
 }
 
@@ -25,7 +25,7 @@ pub(super) fn host(record: &HostRecord) -> site::HostSummary {
         name: record.host.name.clone(),
         machine_id: record.host.id.to_string(),
         state: life.state.to_string(),
-        state_since: Moment::from_micros(life.version.micros()).to_string(),
+        state_since: Timestamp::from_micros(life.version.micros()).to_string(),
         outcome: outcome.to_owned(),
         // What made the host move says nothing about where it is.
         reason: if life.outcome.kind == OutcomeKind::Go { String::new() } else { life.outcome.reason.clone() },

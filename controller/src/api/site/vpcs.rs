@@ -4,7 +4,7 @@ use tonic::Status;
 
 use super::{SiteService, answer::from_store};
 use crate::{
-    Moment,
+    Timestamp,
     network::{VpcError, create_vpc, delete_vpc, peer_vpcs},
     store::{Virtualization, Vpc},
 };
@@ -37,7 +37,7 @@ impl SiteService {
         };
         let mut tx = self.store.write().await.map_err(from_store)?;
         let tenant = &request.tenant_organization_id;
-        let vpc = create_vpc(&mut tx, site, &request.name, tenant, virtualization, &prefixes, Moment::now())
+        let vpc = create_vpc(&mut tx, site, &request.name, tenant, virtualization, &prefixes, Timestamp::now())
             .await
             .map_err(from_vpc)?;
         tx.commit().await.map_err(from_store)?;
@@ -54,7 +54,7 @@ impl SiteService {
         let mut tx = self.store.write().await.map_err(from_store)?;
         let vpcs = tx.vpcs().await.map_err(from_store)?;
         let (one, other) = (known(&vpcs, &request.vpc)?, known(&vpcs, &request.peer)?);
-        peer_vpcs(&mut tx, one, other, !request.end, Moment::now()).await.map_err(from_vpc)?;
+        peer_vpcs(&mut tx, one, other, !request.end, Timestamp::now()).await.map_err(from_vpc)?;
         self.commit_for_tenants(tx).await
     }
 
