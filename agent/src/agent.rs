@@ -179,7 +179,7 @@ impl Agent {
 
     /// Asks the controller; whether it can be told something too.
     async fn fetch(&mut self) -> bool {
-        let answer = self.controller.desired(&self.settings.machine_id).await;
+        let answer = self.controller.desired(&self.settings.machine_id, self.marker.as_ref()).await;
         let (said, reachable) = match &answer {
             Answer::Config(response) => (format!("run {}", response.managed_host_config_version), true),
             Answer::NotFound => ("this DPU is not known here (NotFound)".to_owned(), true),

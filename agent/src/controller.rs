@@ -12,7 +12,7 @@ use proto::{
 };
 use tonic::{
     Code, Request, Status,
-    metadata::MetadataValue,
+    metadata::{MetadataMap, MetadataValue},
     transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
 };
 
@@ -20,6 +20,7 @@ use crate::{
     Settings,
     certificate::{OwnCertificate, Validity},
     fetch::{Answer, Failure},
+    marker::{Marker, Versions},
     private_file::modified,
 };
 
@@ -61,9 +62,12 @@ impl Controller {
         Self { settings: ConnectionSettings { uri: controller, tls, rpc }, connection: None, own }
     }
 
-    /// Asks what this DPU is to run.
-    pub(crate) async fn desired(&mut self, id: &MachineId) -> Answer {
-        let request = ManagedHostNetworkConfigRequest { dpu_machine_id: Some(id.into()) };
+    /// Asks what this DPU is to run. What it runs goes along: a site that never gave that leaves it alone.
+    pub(crate) async fn desired(&mut self, id: &MachineId, runs: Option<&Marker>) -> Answer {
+        let mut request = Request::new(ManagedHostNetworkConfigRequest { dpu_machine_id: Some(id.into()) });
+        if let Some(runs) = runs.and_then(|marker| marker.versions.as_ref()) {
+            tell(request.metadata_mut(), runs);
+        }
         let mut client = match self.client() {
             Ok(client) => client,
             Err(fault) => return Answer::Failed(Failure { reason: fault.to_string(), reachable: false }),
@@ -236,6 +240,19 @@ impl ConnectionSettings {
     }
 }
 
+fn tell(metadata: &mut MetadataMap, runs: &Versions) {
+    let told = [
+        (proto::RUNNING_VERSION, Some(&runs.managed_host)),
+        (proto::RUNNING_INSTANCE, runs.instance_id.as_ref()),
+        (proto::RUNNING_INSTANCE_VERSION, runs.instance_network.as_ref()),
+    ];
+    for (name, text) in told {
+        if let Some(value) = text.and_then(|text| text.parse().ok()) {
+            metadata.insert(name, value);
+        }
+    }
+}
+
 /// The endpoint's own limits do not cover a name server that never answers; this one does.
 async fn bounded<T>(
     limit: Duration,
@@ -267,4 +284,22 @@ fn chain(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_carries_what_runs() {
+        let mut metadata = MetadataMap::new();
+        let runs = Versions { managed_host: "V7-T8".into(), ..Versions::default() };
+        tell(&mut metadata, &runs);
+        assert_eq!(metadata.get("running-network-version").unwrap(), "V7-T8");
+        assert_eq!(metadata.len(), 1);
+        let instance = Versions { instance_network: Some("V2-T9".into()), instance_id: Some("i-1".into()), ..runs };
+        tell(&mut metadata, &instance);
+        assert_eq!(metadata.get("running-instance").unwrap(), "i-1");
+        assert_eq!(metadata.get("running-instance-network-version").unwrap(), "V2-T9");
+    }
 }

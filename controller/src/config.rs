@@ -36,6 +36,9 @@ pub struct Config {
     /// Take the directory's pack if the one that was last in force cannot be used. No file says so: it would be for ever.
     #[serde(skip)]
     pub replace_rules: bool,
+    /// The site begins: its database may be one without hosts. No file says so: it would be for ever.
+    #[serde(skip)]
+    pub new_site: bool,
     /// Site file.
     pub site_file: Option<PathBuf>,
     /// File that gets the address where gRPC is served, once it is.
@@ -189,6 +192,7 @@ impl Default for Config {
             rules: None,
             rules_changed_share: default_rules_changed_share(),
             replace_rules: false,
+            new_site: false,
             site_file: None,
             address_file: None,
             timing: Timing::default(),

@@ -19,6 +19,7 @@ mod listen;
 mod machine_addresses;
 mod metrics;
 pub mod network;
+mod new_site;
 mod reconcile;
 mod rule_packs;
 mod serve;
@@ -41,6 +42,7 @@ pub use ids::{InstanceId, VpcId, VpcPrefixId};
 pub use inventory::{AddedHosts, add_hosts};
 pub use judge::Judge;
 pub use listen::TlsFault;
+pub use new_site::NewSiteError;
 pub use reconcile::{Offers, ReconcileCounters, ReconcileFigures, ReconcileSettings, Reconciler, RulesInForce};
 pub use rule_packs::{
     Changed, PackReadError, Proposal, RulePackError, RulePacks, RuleSettings, Verdict, draw_faults, load_pack_dir,

@@ -18,6 +18,7 @@ use crate::{
     listen::{Scrapers, TlsFault, TlsFiles, accept},
     metrics::{self, Calls},
     network::{AdoptError, SiteNetwork, adopt_settings},
+    new_site::{self, NewSiteError, without_deleted},
     rule_packs::reload_on_hangup,
     store::{SoleController, Store, StoreError},
 };
@@ -46,6 +47,9 @@ pub enum ServeError {
     /// The site file's networks do not fit what is given out.
     #[error(transparent)]
     Networks(#[from] AdoptError),
+    /// The site is new without a word, or is said to be new and is not.
+    #[error(transparent)]
+    NewSite(#[from] NewSiteError),
     /// The database cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -113,8 +117,10 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
     if site.is_none() {
         warn!("there is no site file with `network`: DPUs cannot be configured");
     }
+    new_site::refuse_missing(&config.database, site_file.as_ref(), config.new_site)?;
     let store = Store::open(&config.database).await?;
     let sole = store.sole_controller().await?;
+    new_site::check(&store, site_file.as_ref(), config.new_site).await?;
     if store.is_new() {
         let database = store.shown();
         warn!(database, "a NEW, EMPTY database was made; if the site has one already, stop and mend `database`");
@@ -297,6 +303,7 @@ async fn take_in(
         if !strangers.is_empty() {
             return Err(refuse(strangers));
         }
+        let hosts = without_deleted(store, hosts).await?;
         let counts = add_hosts(store, site, &hosts, now).await?;
         info!(added = counts.added, changed = counts.changed, unchanged = counts.unchanged, "site file was read");
     }

@@ -37,7 +37,7 @@ impl Site {
             ),
         )
         .unwrap();
-        let config = Config::read(&at("config.toml")).unwrap();
+        let config = Config { new_site: true, ..Config::read(&at("config.toml")).unwrap() };
         let (stop, stopped) = oneshot::channel::<()>();
         tokio::spawn(async move {
             serve(config, async {

@@ -42,6 +42,18 @@ pub mod site {
 #[cfg(feature = "messages")]
 pub const FORMER_CERTIFICATE: &str = "former-certificate-bin";
 
+/// Metadata of [`forge::ManagedHostNetworkConfigRequest`]: the version of the managed-host network that the DPU runs, the
+/// instance whose network it runs, and the version of that. The deployed protocol has no such keys, and a server that does
+/// not know them ignores them.
+#[cfg(feature = "messages")]
+pub const RUNNING_VERSION: &str = "running-network-version";
+/// See [`RUNNING_VERSION`].
+#[cfg(feature = "messages")]
+pub const RUNNING_INSTANCE: &str = "running-instance";
+/// See [`RUNNING_VERSION`].
+#[cfg(feature = "messages")]
+pub const RUNNING_INSTANCE_VERSION: &str = "running-instance-network-version";
+
 /// Without its private key, which is not for log lines.
 #[cfg(feature = "messages")]
 impl std::fmt::Debug for forge::MachineCertificate {

@@ -18,12 +18,14 @@ async fn on_site(database: &str, test: impl AsyncFnOnce(&mut Site) -> Result<()>
     let program = binaries.path("site-controller");
     let mut site = Site::prepare(SitePlan::new(1, 1)?, binaries)?;
     let config = site.directory().join("controller.toml");
-    site.controller = Process::new("controller", program, &site.directory().join("logs")).args(
-        [config.as_os_str(), database.as_ref()]
-            .into_iter()
-            .zip(["--config", "--database"])
-            .flat_map(|(value, flag)| [flag.into(), value.to_owned()]),
-    );
+    site.controller = Process::new("controller", program, &site.directory().join("logs"))
+        .args(
+            [config.as_os_str(), database.as_ref()]
+                .into_iter()
+                .zip(["--config", "--database"])
+                .flat_map(|(value, flag)| [flag.into(), value.to_owned()]),
+        )
+        .arg_once("--new-site");
     let outcome = async {
         site.start_hosts().await?;
         site.start_controller().await?;

@@ -186,6 +186,40 @@ async fn a_controller_that_is_killed_again_and_again_loses_nothing() -> Result<(
 }
 
 #[tokio::test]
+async fn tenants_keep_their_network_when_the_database_is_lost() -> Result<()> {
+    on_site(SitePlan::new(1, 1)?, async |site| {
+        let host = with_instance(site).await?;
+        site.reaches(&host, "Assigned/Ready", SECS).await?;
+        let dpu = primary(&host)?.clone();
+        let runs = |site: &Site| Revisions::open(&site.dpu(&dpu)?)?.running();
+        let before = runs(site)?;
+        site.controller.kill();
+        for file in ["site.db", "site.db-wal", "site.db-shm"] {
+            // The log is not always there.
+            let _ = std::fs::remove_file(site.directory().join(file));
+        }
+        site.controller.start()?;
+        until("the controller to refuse", SECS, async || Ok((!site.controller.is_running()).then_some(()))).await?;
+        let refusal = site.controller.tail(1);
+        ensure!(refusal.contains("start with --new-site only if the site itself is new"), "{refusal}");
+
+        // Even if somebody takes it for a new one: the DPU says what it runs.
+        site.controller.add_once("--new-site");
+        site.start_controller().await?;
+        until("the DPU to be held", SECS, async || {
+            let request = proto::site::ListDpusRequest::default();
+            let dpus = site.operator()?.list_dpus(request).await?.into_inner().dpus;
+            Ok(dpus[0].alerts.iter().any(|alert| alert.probe == "NeverGivenVersion").then_some(()))
+        })
+        .await?;
+        sleep(Duration::from_secs(3)).await;
+        ensure!(runs(site)? == before, "the tenant's network changed");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
 async fn both_daemons_stop_when_they_are_asked_to() -> Result<()> {
     on_site(SitePlan::new(1, 1)?, async |site| {
         let host = ready_host(site).await?;

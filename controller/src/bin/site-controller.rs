@@ -32,6 +32,9 @@ struct Arguments {
     /// Start with the rule pack of the directory if this controller cannot use the one that was last in force.
     #[arg(long)]
     replace_rules: bool,
+    /// Begin a new site: hosts of the site file go into a database that never had one. For the first start alone.
+    #[arg(long)]
+    new_site: bool,
     /// Site file in place of the config's.
     #[arg(long, value_name = "FILE")]
     site_file: Option<PathBuf>,
@@ -69,6 +72,7 @@ async fn run(arguments: Arguments) -> Result<()> {
     config.listen = arguments.listen.unwrap_or(config.listen);
     config.rules = arguments.rules.or(config.rules);
     config.replace_rules = arguments.replace_rules;
+    config.new_site = arguments.new_site;
     config.site_file = arguments.site_file.or(config.site_file);
     log(&config.log)?;
     let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;

@@ -68,6 +68,7 @@ fn site(registry: &mut Registry, tally: Tally) {
         ("dpus", "DPUs that the site knows", tally.dpus),
         ("dpus_up", "DPUs that reported within five minutes", tally.dpus_heard),
         ("dpus_alerting", "DPUs with at least one alert", tally.dpus_alerting),
+        ("dpus_held", "DPUs that run what the site never gave, and are told nothing", tally.dpus_held),
         ("instances", "Instances", tally.instances),
     ] {
         registry.register(name, help, gauge(value));

@@ -5,6 +5,7 @@ use proto::MachineId;
 use super::{
     Result, StoreError, Tx,
     error::failed,
+    forgotten::Forgotten,
     row::{Row, micros},
 };
 use crate::Timestamp;
@@ -34,19 +35,26 @@ impl Tx {
     /// # Errors
     /// [`StoreError::Missing`] if it is not known.
     pub async fn forget_dpu(&mut self, id: &MachineId) -> Result<()> {
+        let dpu = self.dpu(id).await?.ok_or_else(|| StoreError::missing("DPU", id))?;
+        if let Some(host) = self.host(&dpu.host).await? {
+            let network_version = host.network_version;
+            self.note_forgotten(Forgotten { id, name: &dpu.name, network_version, stays_away: false }).await?;
+        }
         self.hold_of(id.as_str()).await?;
         self.run_all(DOING, &OF_A_MACHINE, id.as_str()).await?;
-        let gone = self.run_all(DOING, &["DELETE FROM dpus WHERE id = $1"], id.as_str()).await?;
-        self.put_site_note(FORGOTTEN, id.as_str()).await?;
-        if gone == 0 { Err(StoreError::missing("DPU", id)) } else { Ok(()) }
+        self.run_all(DOING, &["DELETE FROM dpus WHERE id = $1"], id.as_str()).await?;
+        self.put_site_note(FORGOTTEN, id.as_str()).await
     }
 
     /// Forgets a host with its DPUs, its instance, its reports and its history. All their addresses stay held, as
-    /// for [`Tx::forget_dpu`].
+    /// for [`Tx::forget_dpu`]. It stays deleted until [`Tx::restore_host`], whatever a site file says.
     ///
     /// # Errors
     /// [`StoreError::Missing`] if it is not known.
     pub async fn forget_host(&mut self, id: &MachineId) -> Result<()> {
+        let host = self.host(id).await?.ok_or_else(|| StoreError::missing("host", id))?;
+        let network_version = host.network_version;
+        self.note_forgotten(Forgotten { id, name: &host.name, network_version, stays_away: true }).await?;
         if let Some(instance) = self.instance_on(id).await? {
             self.hold_of(&instance.id.to_string()).await?;
         }
@@ -56,8 +64,7 @@ impl Tx {
         self.hold_of(id.as_str()).await?;
         self.run_all(DOING, &OF_A_MACHINE, id.as_str()).await?;
         self.run_all(DOING, &OF_A_HOST, id.as_str()).await?;
-        let gone = self.run_all(DOING, &["DELETE FROM hosts WHERE id = $1"], id.as_str()).await?;
-        if gone == 0 { Err(StoreError::missing("host", id)) } else { Ok(()) }
+        self.run_all(DOING, &["DELETE FROM hosts WHERE id = $1"], id.as_str()).await.map(drop)
     }
 
     /// Frees an address of a forgotten owner, and with its last address the numbers it had. False if the owner, if there

@@ -99,9 +99,11 @@ impl Tx {
         let known = self.host(&new.id).await?;
         let bmc = to_json("bmc", &new.bmc)?;
         let before = self.places(&new.id).await?;
+        let past = self.past_versions(new).await?;
         let mut added = match &known {
             None => {
                 let version = ConfigVersion::first(now.micros()).to_string();
+                let network_version = past.map_or(version.clone(), |past| past.next(now.micros()).to_string());
                 sqlx::query(
                     "INSERT INTO hosts (id, name, mac, bmc, added_at, network_version, use_admin_network, state, \
                      state_version, dpu_states, counters, notes, outcome) \
@@ -112,7 +114,7 @@ impl Tx {
                 .bind(&new.mac)
                 .bind(&bmc)
                 .bind(micros(now))
-                .bind(&version)
+                .bind(&network_version)
                 .bind(new.state.as_str())
                 .bind(&version)
                 .execute(&mut *self.inner)
@@ -141,10 +143,37 @@ impl Tx {
         if let Some(host) = known
             && (host.name != new.name || self.places(&new.id).await? != before)
         {
-            let (admin, quarantine) = (host.use_admin_network, host.quarantine.as_ref());
-            self.set_host_network(&host.id, host.network_version, admin, quarantine, now).await?;
+            self.move_host_network_past(&host.id, past.unwrap_or(host.network_version), now).await?;
         }
         Ok(added)
+    }
+
+    /// The version with the highest number that a host that comes back, or one of its DPUs that do, was given before. No
+    /// DPU may get a version again, or a lower one, that meant something else.
+    async fn past_versions(&mut self, new: &NewHost) -> Result<Option<ConfigVersion>> {
+        let mut past = None;
+        for machine in std::iter::once(&new.id).chain(new.dpus.iter().map(|dpu| &dpu.id)) {
+            let given = self.take_forgotten(machine).await?;
+            past = past.into_iter().chain(given).max_by_key(|version: &ConfigVersion| version.number());
+        }
+        Ok(past)
+    }
+
+    /// Makes the next version of a host's managed-host network, with a number higher than that of `past`, too.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] if the host is not known.
+    pub async fn move_host_network_past(&mut self, id: &MachineId, past: ConfigVersion, now: Timestamp) -> Result<()> {
+        let host = self.host(id).await?.ok_or_else(|| StoreError::missing("host", id))?;
+        let read = host.network_version;
+        let highest = if past.number() > read.number() { past } else { read };
+        sqlx::query("UPDATE hosts SET network_version = $1 WHERE id = $2")
+            .bind(highest.next(now.micros()).to_string())
+            .bind(id.as_str())
+            .execute(&mut *self.inner)
+            .await
+            .map_err(failed("setting a host's network"))?;
+        Ok(())
     }
 
     async fn places(&mut self, host: &MachineId) -> Result<Vec<(MachineId, u32)>> {

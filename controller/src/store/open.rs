@@ -98,6 +98,7 @@ impl Store {
                 .max_connections(connections)
                 .acquire_timeout(PATIENCE)
                 .test_before_acquire(false)
+                .after_connect(|connection, _| Box::pin(set_up_postgres(connection)))
                 .before_acquire(|connection, _| Box::pin(answers(connection)))
                 .after_release(|connection, _| Box::pin(is_at_rest(connection)))
         };
@@ -179,10 +180,13 @@ impl Store {
         (self.backend == Backend::Postgres).then(|| self.readers.connect_options())
     }
 
-    /// Closes all connections after their work is done.
+    /// Closes all connections after their work is done, or after a while if it does not end.
     pub async fn close(&self) {
-        self.readers.close().await;
-        self.writers.close().await;
+        for pool in [&self.readers, &self.writers] {
+            if tokio::time::timeout(PATIENCE, pool.close()).await.is_err() {
+                tracing::warn!("a connection to the database is still at work: it is cut off");
+            }
+        }
     }
 }
 
@@ -221,6 +225,11 @@ fn sqlite_pool(connections: u32) -> AnyPoolOptions {
         .max_lifetime(None)
         .acquire_timeout(PATIENCE)
         .after_connect(|connection, _| Box::pin(set_up_sqlite(connection)))
+}
+
+/// A session whose client went silent within a transaction would keep everybody else from writing.
+async fn set_up_postgres(connection: &mut AnyConnection) -> std::result::Result<(), sqlx::Error> {
+    sqlx::query("SET idle_in_transaction_session_timeout = '10s'").execute(connection).await.map(drop)
 }
 
 async fn set_up_sqlite(connection: &mut AnyConnection) -> std::result::Result<(), sqlx::Error> {

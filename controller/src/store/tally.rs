@@ -22,6 +22,8 @@ pub struct Tally {
     pub dpus_heard: u64,
     /// DPUs with an alert.
     pub dpus_alerting: u64,
+    /// DPUs that run what the site never gave.
+    pub dpus_held: u64,
     /// When the first of the DPUs' certificates ends, in seconds since the epoch, as they reported it.
     pub first_certificate_end: Option<i64>,
     /// Instances.
@@ -62,6 +64,7 @@ impl Tx {
         let row = sqlx::query(
             "SELECT (SELECT COUNT(*) FROM dpus) AS dpus, (SELECT COUNT(*) FROM instances) AS instances, \
              (SELECT COUNT(*) FROM observations WHERE observed_at > $1) AS heard, \
+             (SELECT COUNT(*) FROM held_dpus) AS held, \
              (SELECT MIN(certificate_expiry) FROM observations) AS first_certificate_end, \
              (SELECT COUNT(DISTINCT machine_id) FROM health_reports WHERE alerts > 0 \
              AND machine_id IN (SELECT id FROM dpus)) AS alerting",
@@ -75,6 +78,7 @@ impl Tx {
         tally.instances = row.number("instances")?;
         tally.dpus_heard = row.number("heard")?;
         tally.first_certificate_end = row.int_if_any("first_certificate_end")?;
+        tally.dpus_held = row.number("held")?;
         tally.dpus_alerting = row.number("alerting")?;
         Ok(tally)
     }

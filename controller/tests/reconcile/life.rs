@@ -18,7 +18,7 @@ async fn an_instance_is_ready_only_after_its_dpus_have_acknowledged() {
     site.until_state(0, "Assigned/WaitingForNetworkConfig").await;
 
     // Stale, half and unhealthy acknowledgements change nothing.
-    site.report(0, 0, Report { network: Some("V99-T1".into()), ..Report::default() }).await;
+    site.report(0, 0, Report { network: Some("V0-T1".into()), ..Report::default() }).await;
     site.acknowledge(0, 0).await;
     tokio::time::sleep(std::time::Duration::from_millis(600)).await;
     assert_eq!(site.state(0).await, "Assigned/WaitingForNetworkConfig");

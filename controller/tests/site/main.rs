@@ -14,6 +14,7 @@ mod examples;
 mod failing_database;
 mod guarded;
 mod instances;
+mod lost_database;
 mod pack_bounds;
 mod places;
 mod renewal;

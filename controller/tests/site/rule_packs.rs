@@ -50,7 +50,7 @@ async fn rules_that_cannot_be_used_any_more_are_not_replaced_unasked(database: &
     sqlx::query(renamed).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
     another_pack(&dir.path().join("other"));
-    let config = Config { rules: Some(dir.path().join("other")), ..config };
+    let config = Config { rules: Some(dir.path().join("other")), new_site: false, ..config };
     for config in [config.clone(), Config { rules: None, ..config.clone() }] {
         let why = refused(config).await;
         assert!(why.contains(&before) && why.contains("redfish.restart_by_force"), "{why}");

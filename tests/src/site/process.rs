@@ -18,6 +18,7 @@ pub struct Process {
     name: String,
     program: PathBuf,
     arguments: Vec<OsString>,
+    once: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     log: PathBuf,
     child: Option<Child>,
@@ -28,8 +29,8 @@ impl Process {
     #[must_use]
     pub fn new(name: &str, program: PathBuf, logs: &Path) -> Self {
         let log = logs.join(format!("{name}.log"));
-        let (arguments, environment) = Default::default();
-        Self { name: name.into(), program, arguments, environment, log, child: None }
+        let (arguments, once, environment) = Default::default();
+        Self { name: name.into(), program, arguments, once, environment, log, child: None }
     }
 
     /// Adds arguments.
@@ -37,6 +38,18 @@ impl Process {
     pub fn args<A: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
         self.arguments.extend(arguments.into_iter().map(Into::into));
         self
+    }
+
+    /// Adds an argument of its next start alone.
+    #[must_use]
+    pub fn arg_once(mut self, argument: &str) -> Self {
+        self.add_once(argument);
+        self
+    }
+
+    /// [`Process::arg_once`] for one that has run already.
+    pub fn add_once(&mut self, argument: &str) {
+        self.once.push(argument.into());
     }
 
     /// Sets a variable of its environment.
@@ -58,6 +71,7 @@ impl Process {
         let log: File = open().with_context(|| format!("open {}", self.log.display()))?;
         let child = Command::new(&self.program)
             .args(&self.arguments)
+            .args(std::mem::take(&mut self.once))
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)

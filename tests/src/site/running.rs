@@ -59,7 +59,7 @@ impl Site {
         let process = |name: &str, program: &str| Process::new(name, binaries.path(program), &dir.logs());
         let config = |name: &str| ["--config".into(), dir.path(name).into_os_string()];
         Ok(Self {
-            controller: process("controller", "site-controller").args(config("controller.toml")),
+            controller: process("controller", "site-controller").args(config("controller.toml")).arg_once("--new-site"),
             hosts: process("hosts", "sim-host").args(config("sim-host.toml")),
             agents: BTreeMap::new(),
             address: "127.0.0.1:0".into(),

@@ -8,6 +8,7 @@ use super::{
     ForgeService,
     answer::from_store,
     fields::{dpu_id, instance_id, invalid, version},
+    held::{Runs, hold},
     network_config::unknown,
     reports,
 };
@@ -38,6 +39,15 @@ impl ForgeService {
         let mut report =
             reports::read("dpu_health", health, AGENT_SOURCE.to_owned(), former, now, reports::LongTexts::Cut)?;
         report.observed_at = Some(now);
+        let runs = Runs::of_report(&observation);
+        let host = tx.host(&dpu.host).await.map_err(from_store)?;
+        let instance = match runs.instance() {
+            Some(_) => tx.instance_on(&dpu.host).await.map_err(from_store)?,
+            None => None,
+        };
+        if let Some(held) = host.and_then(|host| runs.never_given(&host, instance.as_ref(), now)) {
+            hold(&mut tx, &dpu, &held).await.map_err(from_store)?;
+        }
         tx.put_observation(&observation).await.map_err(from_store)?;
         tx.put_health_report(&dpu.id, &AppliedReport { mode: ApplyMode::Merge, report }).await.map_err(from_store)?;
         tx.commit().await.map_err(from_store)?;

@@ -6,6 +6,7 @@ mod dpu_status;
 mod fields;
 mod find;
 mod health_reports;
+mod held;
 mod network_config;
 mod phone_home;
 mod quarantine;
@@ -15,8 +16,11 @@ mod reports;
 mod update;
 mod view;
 
+pub(crate) use held::HELD_SOURCE;
+
 use std::sync::Arc;
 
+use held::Runs;
 use proto::{
     common,
     forge::{self, forge_server::Forge},
@@ -76,7 +80,8 @@ impl Forge for ForgeService {
         &self,
         request: Request<forge::ManagedHostNetworkConfigRequest>,
     ) -> Answer<forge::ManagedHostNetworkConfigResponse> {
-        self.network_config(&Caller::of(&request), request.into_inner()).await.map(Response::new)
+        let runs = Runs::of_request(request.metadata());
+        self.network_config(&Caller::of(&request), request.into_inner(), runs).await.map(Response::new)
     }
 
     async fn record_dpu_network_status(&self, request: Request<forge::DpuNetworkStatus>) -> Answer<()> {

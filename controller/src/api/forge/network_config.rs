@@ -1,8 +1,14 @@
 use proto::{MachineId, forge};
 use tonic::Status;
 
-use super::{ForgeService, answer::from_store, fields::dpu_id};
+use super::{
+    ForgeService,
+    answer::from_store,
+    fields::dpu_id,
+    held::{Runs, hold, refusal},
+};
 use crate::{
+    Timestamp,
     access::Caller,
     network::{DesiredInput, desired_config},
     store::{AddressPool, NumberPool, Tx},
@@ -13,11 +19,25 @@ impl ForgeService {
         &self,
         caller: &Caller,
         request: forge::ManagedHostNetworkConfigRequest,
+        runs: Runs,
     ) -> Result<forge::ManagedHostNetworkConfigResponse, Status> {
         let id = dpu_id("dpu_machine_id", request.dpu_machine_id.as_ref())?;
         caller.speaks_of(&id)?;
         let mut tx = self.store.read().await.map_err(from_store)?;
         let Some(dpu) = tx.dpu(&id).await.map_err(from_store)? else { return Err(unknown(&mut tx, &id).await) };
+        let host = tx.host(&dpu.host).await.map_err(from_store)?.ok_or_else(|| lacks(&id, "host with an"))?;
+        let instance = tx.instance_on(&host.id).await.map_err(from_store)?;
+        if let Some(held) = tx.held(&id).await.map_err(from_store)? {
+            return Err(refusal(&id, &dpu.name, &held));
+        }
+        if let Some(held) = runs.never_given(&host, instance.as_ref(), Timestamp::now()) {
+            drop(tx);
+            let mut tx = self.store.write().await.map_err(from_store)?;
+            hold(&mut tx, &dpu, &held).await.map_err(from_store)?;
+            tx.commit().await.map_err(from_store)?;
+            self.dirty.mark(dpu.host);
+            return Err(refusal(&id, &dpu.name, &held));
+        }
         let site = self.site()?;
         let addresses = tx.addresses_of(id.as_str()).await.map_err(from_store)?;
         let held = |pool| addresses.iter().find(|held| held.pool == pool).map(|held| held.address);
@@ -27,8 +47,6 @@ impl ForgeService {
         if site.routed.is_some() && asn.is_none() {
             return Err(Status::failed_precondition(format!("DPU {id} is known but has no AS number yet")));
         }
-        let host = tx.host(&dpu.host).await.map_err(from_store)?.ok_or_else(|| lacks(&id, "host with an"))?;
-        let instance = tx.instance_on(&host.id).await.map_err(from_store)?;
         let (vpcs, groups) = match &instance {
             Some(_) => (tx.vpcs().await.map_err(from_store)?, tx.security_groups().await.map_err(from_store)?),
             None => Default::default(),

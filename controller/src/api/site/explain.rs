@@ -2,9 +2,14 @@ use proto::site;
 use rules::{ArmResult, ArmTrace, Decision, Explanation, FactSeen, Snapshot};
 use tonic::Status;
 
-use super::{SiteService, answer::from_store, summary::time};
+use super::{
+    SiteService,
+    answer::from_store,
+    summary::{self, time},
+};
 use crate::{
     Timestamp,
+    api::forge::HELD_SOURCE,
     ask::ask,
     facts,
     store::{ActionStatus, HostRecord},
@@ -18,14 +23,19 @@ impl SiteService {
         drop(tx);
         let rules = self.packs.rules().current();
         let snapshot = facts::snapshot(&record, &self.switches, Timestamp::now());
-        Ok(site::Explanation {
+        let mut answer = site::Explanation {
             host: record.host.name.clone(),
             machine_id: record.host.id.to_string(),
             action_error: action_error(&record),
             withheld: self.judge().withheld(&record).unwrap_or_default(),
             undeclared: self.judge().undeclared(&record),
             ..told(ask(&rules, |rules| rules.explain(&snapshot)), &snapshot, rules.hash())
-        })
+        };
+        // No rule rests on it, yet nothing of what the host is meant to be is so.
+        let held = summary::alerts(&record).into_iter().filter(|alert| alert.source == HELD_SOURCE);
+        let untold: Vec<_> = held.filter(|alert| !answer.alerts.contains(alert)).collect();
+        answer.alerts.extend(untold);
+        Ok(answer)
     }
 }
 

@@ -32,6 +32,13 @@ impl SiteService {
             let fault = format!("host `{}`: the rules have no state `{}` to start in", host.name, host.state);
             return Err(Status::invalid_argument(fault));
         }
+        let deleted = self.store.read().await.map_err(from_store)?.deleted_hosts().await.map_err(from_store)?;
+        if let Some(host) = deleted.iter().find(|deleted| hosts.iter().any(|host| host.id == deleted.id)) {
+            return Err(Status::failed_precondition(format!(
+                "host {} ({}) was deleted at {}: `sitectl host restore {}` lets it come back",
+                host.name, host.id, host.at, host.name
+            )));
+        }
         let counts =
             add_hosts(&self.store, self.network.as_deref(), &hosts, Timestamp::now()).await.map_err(from_store)?;
         for host in hosts {

@@ -1,5 +1,6 @@
 //! The operator interface. One file a concern.
 
+mod accept;
 mod addresses;
 mod answer;
 mod dpus;
@@ -103,6 +104,14 @@ impl Site for SiteService {
 
     async fn forget_dpu(&self, request: Request<site::ForgetDpuRequest>) -> Answer<()> {
         self.forget(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn accept_dpu(&self, request: Request<site::AcceptDpuRequest>) -> Answer<()> {
+        self.accept(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn restore_host(&self, request: Request<site::HostRef>) -> Answer<()> {
+        self.restore(request.into_inner()).await.map(Response::new)
     }
 
     async fn create_vpc(&self, request: Request<site::CreateVpcRequest>) -> Answer<site::Vpc> {

@@ -7,7 +7,7 @@ use proto::{
         ClearManagedHostQuarantineStateRequest, ManagedHostQuarantineMode, ManagedHostQuarantineState,
         SetManagedHostQuarantineStateRequest,
     },
-    site::{DpuStatus, ForgetDpuRequest, ListDpusRequest},
+    site::{AcceptDpuRequest, DpuStatus, ForgetDpuRequest, ListDpusRequest},
 };
 
 use crate::{
@@ -26,6 +26,11 @@ pub(crate) enum Verb {
     },
     /// Makes the site forget a DPU; its agent then isolates the host
     Forget {
+        /// Machine id or name
+        dpu: String,
+    },
+    /// Has a DPU that runs what the site never gave run the site's configuration: whatever tenant it serves now is cut off
+    Accept {
         /// Machine id or name
         dpu: String,
     },
@@ -52,6 +57,11 @@ pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) 
         Verb::Forget { dpu } => {
             let text = format!("{dpu} is forgotten; its agent isolates the host at its next request");
             controller.site.forget_dpu(ForgetDpuRequest { dpu }).await.map_err(failure)?;
+            format.answer(&serde_json::json!({}), |_| text)
+        }
+        Verb::Accept { dpu } => {
+            let text = format!("{dpu} gets the site's configuration at its next request");
+            controller.site.accept_dpu(AcceptDpuRequest { dpu }).await.map_err(failure)?;
             format.answer(&serde_json::json!({}), |_| text)
         }
         Verb::Quarantine { host, reason, clear } => {

@@ -61,6 +61,11 @@ pub(crate) enum Verb {
         #[arg(long = "argument", value_name = "NAME=VALUE", value_parser = pair)]
         arguments: Vec<(String, String)>,
     },
+    /// Lets a host that was deleted come back: with `host add`, or with the controller's next start from its site file
+    Restore {
+        /// Machine id, or the name that it had
+        host: String,
+    },
     /// Reports what happened on the host, e.g. `rebooted`, `discovered`, `cleaned`
     Event {
         /// Machine id or name
@@ -138,6 +143,11 @@ pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) 
             let text = format!("{kind} {said} for {host}");
             let request = HostRequest { host, kind, withdraw, arguments: arguments.into_iter().collect() };
             site.request_host(request).await.map_err(failure)?;
+            format.answer(&serde_json::json!({}), |_| text)
+        }
+        Verb::Restore { host } => {
+            let text = format!("{host} may come back: add it, or start the controller again if its site file has it");
+            site.restore_host(HostRef { host }).await.map_err(failure)?;
             format.answer(&serde_json::json!({}), |_| text)
         }
         Verb::Event { host, kind, arguments } => {

@@ -137,6 +137,8 @@ mod tests {
             "host request host-1 host_reprovision --withdraw",
             "host event host-1 rebooted --argument boot=disk",
             "host add --file site.yaml",
+            "host restore host-1",
+            "dpu accept host-1-dpu0",
             "instance create --host any --vpc blue --vf 0 --vf 1 --hostname web --tenant acme --name web",
             "instance create --host host-1 --vpc-prefix 10.0.0.0/24",
             "instance update web --vf 0",
