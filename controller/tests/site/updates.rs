@@ -142,7 +142,7 @@ async fn an_alert_against_deletion_refuses_a_release_and_is_named(database: &Dat
     let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
     let report = health::HealthReport {
         source: "overrides.keep".into(),
-        alerts: vec![alert("Evidence", "disk", &["PreventInstanceDeletion"])],
+        alerts: vec![alert("SkuValidation", "disk", &["PreventInstanceDeletion"])],
         ..Default::default()
     };
     let entry = forge::HealthReportEntry { report: Some(report), mode: 0 };
@@ -154,7 +154,7 @@ async fn an_alert_against_deletion_refuses_a_release_and_is_named(database: &Dat
     let request = forge::InstanceReleaseRequest { id: instance.id, ..Default::default() };
     let refusal = site.forge.release_instance(Request::new(request)).await.unwrap_err();
     assert_eq!(refusal.code(), Code::FailedPrecondition);
-    assert!(refusal.message().contains("alert Evidence (disk) has PreventInstanceDeletion"), "{refusal}");
+    assert!(refusal.message().contains("alert SkuValidation (disk) has PreventInstanceDeletion"), "{refusal}");
 }
 
 async fn what_a_forgotten_instance_had_only_an_operator_frees(database: &Database) {

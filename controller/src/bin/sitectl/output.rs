@@ -72,8 +72,8 @@ pub(crate) fn table<const N: usize>(headers: [&str; N], rows: Vec<[String; N]>, 
 
 /// `name  value` lines, names padded to the longest; lines without a value are left out.
 pub(crate) fn fields(lines: &[(&str, String)]) -> String {
-    let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
     let shown = lines.iter().filter(|(_, value)| !value.is_empty());
+    let width = shown.clone().map(|(name, _)| name.len()).max().unwrap_or_default();
     shown.map(|(name, value)| format!("{name:width$}  {}", one_line(value))).collect::<Vec<_>>().join("\n")
 }
 
