@@ -330,6 +330,7 @@ async fn settings_that_collide_with_what_is_given_out_are_not_adopted() {
     assert!(refusal.contains("fnn: is missing, but VPC `green` is routed"), "{refusal}");
     assert!(!adopt_settings(&site.store, &site.network, now).await.unwrap(), "nothing was adopted");
 }
+<<<<<<< HEAD
 
 /// A host with a DPU; MAC addresses of the host, of its BMC, of the DPU and of the DPU's BMC, and the addresses of both
 /// BMCs.
@@ -422,3 +423,5 @@ async fn an_address_of_a_machine_that_the_site_knows_is_refused_too() {
     let swapped = [parse(1, second, other), parse(2, macs, bmcs)].concat();
     assert_eq!(add_hosts(&store, None, &swapped, now).await.unwrap().changed, 2);
 }
+=======
+>>>>>>> wt-database
