@@ -4,6 +4,7 @@ use rules::{Decision, Prevented, RuleSet, Snapshot, TenantState};
 
 use crate::{
     RulesInForce, Timestamp,
+    api::forge::HELD_SOURCE,
     ask::ask,
     facts,
     store::{HealthReport, HostRecord},
@@ -138,7 +139,9 @@ pub(crate) fn undeclared(rules: &RuleSet, host: &HostRecord) -> Vec<String> {
     let mut found = Vec::new();
     for (machine, reports) in &host.health {
         let name = host.dpus.iter().find(|dpu| dpu.id == *machine).map_or(&host.host.name, |dpu| &dpu.name);
-        for alert in reports.iter().flat_map(|applied| &applied.report.alerts) {
+        // What the controller says itself is not a matter of names.
+        let of_others = reports.iter().filter(|applied| applied.report.source != HELD_SOURCE);
+        for alert in of_others.flat_map(|applied| &applied.report.alerts) {
             if !rules.probes().any(|known| known == alert.id) {
                 found.push(format!("probe {} of {name}", alert.id));
             }

@@ -15,6 +15,7 @@ mod failing_database;
 mod guarded;
 mod instances;
 mod lost_database;
+mod one_address;
 mod pack_bounds;
 mod places;
 mod renewal;
