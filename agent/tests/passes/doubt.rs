@@ -261,7 +261,7 @@ async fn a_trial_that_nobody_asked_for_is_confirmed() {
     let (controller, dpu, _) = running().await;
     let mut agent = dpu.agent_with(|settings| settings.hbn.confirm = Duration::ZERO);
     agent.pass().await;
-    dpu.write("on-apply", "put; touch trial; echo 'confirm [rev_id: 2]'; exit 0");
+    dpu.write("on-apply", "put; touch trial; echo \"confirm [rev_id: $(revision 0)]\"; exit 0");
     controller.says(second());
     agent.pass().await;
     assert_eq!(version(&controller).as_deref(), Some("V2-T2"), "{}", error(&controller));
@@ -276,6 +276,10 @@ async fn silence_is_no_proof_that_a_configuration_runs() {
     for (case, steps, script) in [
         ("no difference is printed", vec!["diff"], LOST),
         ("a replacement does nothing", vec!["replace"], "exit 0"),
+        ("a replacement is not told of", vec!["replace"], LOST),
+        ("what is applied is not told of", vec!["apply"], LOST),
+        ("a detachment is not told of", vec!["detach"], LOST),
+        ("revisions are not told of", vec!["revision"], LOST),
         ("nothing is printed, nothing is done", vec!["diff", "replace", "apply", "revision"], "exit 0"),
         ("nothing is printed", vec!["diff", "replace", "apply", "revision", "confirm-yes", "confirm-no"], LOST),
     ] {
@@ -325,4 +329,29 @@ async fn a_command_that_is_not_nvue_proves_nothing() {
     controller.fails(tonic::Code::NotFound);
     agent.pass().await;
     assert_eq!(agent::StatusFile::read(&dpu.path().join("state")).unwrap().runs.kind, "nothing");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_revision_of_somebody_else_is_not_taken_for_ours() {
+    // It was left behind by a detachment that keeps revisions, and equals what runs.
+    let (controller, dpu, mut agent) = running().await;
+    dpu.write("on-replace", "exit 0");
+    dpu.write("on-detach", "exit 0");
+    std::fs::copy(dpu.path().join("applied"), dpu.path().join("pending")).unwrap();
+    controller.says(second());
+    for _ in 0..3 {
+        agent.pass().await;
+        assert_eq!(version(&controller).as_deref(), Some("V1-T1"), "{}", error(&controller));
+        assert_v1_runs(&dpu, "left behind");
+        pause().await;
+    }
+    // It is another configuration, and applied in place of ours.
+    let (controller, dpu, mut agent) = running().await;
+    dpu.write("on-replace", "echo 'created [rev_id: 77]'; exit 0");
+    dpu.write("on-detach", "exit 0");
+    dpu.write("pending", "- set: {}\n");
+    controller.says(second());
+    agent.pass().await;
+    assert_eq!(version(&controller), None, "{}", error(&controller));
+    assert!(error(&controller).contains("was applied, not 77"), "{}", error(&controller));
 }

@@ -142,7 +142,7 @@ async fn people_see_what_runs() {
     let odd = dpu.read("state/status.json").unwrap().replace("run V1-T1", "\\u001b[31mrun\\nV1");
     dpu.write("state/status.json", &odd);
     let (code, stdout, _) = output(&dpu, &["status"]).await;
-    assert!(stdout.contains("\ncontroller  \\u{1b}[31mrun; V1 (since"), "nothing of it reaches the terminal: {stdout}");
+    assert!(stdout.contains("\ncontroller  \\u001b[31mrun; V1 (since"), "nothing of it reaches the terminal: {stdout}");
     assert_eq!(code, 1, "nobody looks after the DPU");
     assert!(stdout.starts_with("agent       does not run: this is what it wrote last\nruns  "), "{stdout}");
 

@@ -2,6 +2,7 @@
 
 use std::{fs, time::Duration};
 
+use hyper::Method;
 use serde_json::{Value, json};
 
 use super::{
@@ -302,5 +303,23 @@ async fn an_empty_answer_is_no_proof_that_a_configuration_runs() {
         agent.pass().await;
         assert_eq!(site.version().as_deref(), Some("V2-T2"), "{shown}: {}", site.error());
         assert!(site.runs("192.0.2.12"), "{shown}");
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_revision_that_was_not_emptied_or_filled_proves_nothing() {
+    for idle in [vec![Method::DELETE, Method::PATCH], vec![Method::PATCH], vec![Method::DELETE]] {
+        let (site, mut agent) = changing(&[], Duration::ZERO).await;
+        site.nvue.state().fills_nothing = idle.clone();
+        for _ in 0..3 {
+            agent.pass().await;
+            assert_eq!(site.version().as_deref(), Some("V1-T1"), "{idle:?}: {}", site.error());
+            assert!(site.error().contains("was not emptied") || site.error().contains("was not filled"), "{idle:?}");
+            assert!(site.runs("192.0.2.11"), "{idle:?}");
+            tokio::time::sleep(Duration::from_millis(60)).await;
+        }
+        site.nvue.state().fills_nothing.clear();
+        agent.pass().await;
+        assert_eq!(site.version().as_deref(), Some("V2-T2"), "{idle:?}: {}", site.error());
     }
 }

@@ -37,21 +37,14 @@ impl<'a> NvCommand<'a> {
     }
 
     async fn replace_staged(&self, attempt: &Attempt<'_>) -> Result<NvueDone, NvueFault> {
-        let path = self.hbn.nvue_file.to_string_lossy();
-        let output = self.config("replace", &[&path]).await?;
-        let taken = taken(&output)?;
+        let revision = self.replaced().await?;
         let mut differs = match self.diff().await? {
             Diff::Empty => false,
             Diff::MaskedOnly => !attempt.how.same,
             Diff::Changes => true,
         };
-        let revision = match taken.revision() {
-            Some(revision) => Some(revision.as_str().to_owned()),
-            None if differs => None,
-            None => Some(self.pending().await?),
-        };
         if !differs && !attempt.journal.is_half() {
-            match self.runs(revision.as_deref().unwrap_or_default()).await {
+            match self.runs(&revision).await {
                 Some(true) => {
                     self.detach().await;
                     return Ok(NvueDone::Unchanged);
@@ -65,7 +58,7 @@ impl<'a> NvCommand<'a> {
         if let Some(time) = attempt.how.trial.filter(|_| differs) {
             let time = format!("{}s", time.as_secs().max(1));
             attempt.journal.begins(true)?;
-            match self.apply(vec!["--confirm", &time, "-y"]).await {
+            match self.apply(vec!["--confirm", &time, "-y"], &revision).await {
                 Err(NvueFault::UnknownOption { reason, .. }) => {
                     tracing::warn!("NVUE takes no changes on trial, so this one is applied at once: {reason}");
                     attempt.journal.trial_is_over();
@@ -76,15 +69,22 @@ impl<'a> NvCommand<'a> {
         }
         attempt.journal.begins(false)?;
         match differs {
-            true => self.apply(vec!["-y"]).await,
+            true => self.apply(vec!["-y"], &revision).await,
             // NVUE sees nothing to apply, so it is told which revision is meant.
-            false => self.apply(revision.as_deref().into_iter().chain(["-y"]).collect()).await,
+            false => self.apply(vec![&revision, "-y"], &revision).await,
         }
     }
 
-    async fn apply(&self, arguments: Vec<&str>) -> Result<NvueDone, NvueFault> {
+    /// Applies the pending revision, which has to be the one that is meant.
+    async fn apply(&self, arguments: Vec<&str>, meant: &str) -> Result<NvueDone, NvueFault> {
         let output = self.config(APPLY, &arguments).await?;
         match apply_answer(&output.both()) {
+            ApplyAnswer::Applied(revision) | ApplyAnswer::OnTrial(revision)
+                if output.success() && revision.as_str() != meant =>
+            {
+                let answer = format!("revision {} was applied, not {meant}", revision.as_str());
+                Err(NvueFault::Unclear { step: APPLY, answer })
+            }
             ApplyAnswer::Applied(revision) if output.success() => {
                 tracing::info!("NVUE applied revision {}", revision.as_str());
                 Ok(NvueDone::Applied)
@@ -160,11 +160,28 @@ impl<'a> NvCommand<'a> {
         Ok(())
     }
 
-    /// The revision that a replacement without words opened.
-    async fn pending(&self) -> Result<String, NvueFault> {
-        let pending = self.revisions().await.into_iter().rev().find(|revision| revision.state == "pending");
+    /// Gives NVUE the file; the revision that was opened for it.
+    async fn replaced(&self) -> Result<String, NvueFault> {
+        let path = self.hbn.nvue_file.to_string_lossy();
+        let output = self.config("replace", &[&path]).await?;
+        if let Some(revision) = taken(&output)?.revision() {
+            return Ok(revision.as_str().to_owned());
+        }
+        // Where it says nothing, what is pending may be somebody else's: ours is the one that was not there before.
+        self.detach().await;
+        let before = self.revisions().await;
+        let output = self.config("replace", &[&path]).await?;
+        if let Some(revision) = taken(&output)?.revision() {
+            return Ok(revision.as_str().to_owned());
+        }
+        let opened = self
+            .revisions()
+            .await
+            .into_iter()
+            .rev()
+            .find(|revision| revision.state == "pending" && !before.iter().any(|known| known.id == revision.id));
         let silent = || NvueFault::Unclear { step: "replace", answer: "no revision was opened".into() };
-        pending.map(|revision| revision.id).ok_or_else(silent)
+        opened.map(|revision| revision.id).ok_or_else(silent)
     }
 
     /// Whether NVUE runs what a revision holds, by what it prints of both; none if it does not print both. That no

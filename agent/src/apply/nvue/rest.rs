@@ -70,8 +70,19 @@ impl<'a> NvRest<'a> {
 
     async fn fill_and_apply(&self, revision: &str, tree: &Value, attempt: &Attempt<'_>) -> Result<NvueDone, NvueFault> {
         let root = format!("/nvue_v1/?rev={}", encoded(revision));
+        // A new revision is a copy of what runs. That it was emptied and filled is looked at: good answers do not show it.
+        let copy = self.look(revision).await?;
         self.ask("replace", Method::DELETE, &root, None).await?;
+        let bare = self.look(revision).await?;
         self.ask("replace", Method::PATCH, &root, Some(tree)).await?;
+        let unmoved =
+            |what: &str| NvueFault::Unclear { step: "replace", answer: format!("revision {revision} was not {what}") };
+        if bare == copy && copy.as_object().is_some_and(|tree| !tree.is_empty()) {
+            return Err(unmoved("emptied"));
+        }
+        if self.look(revision).await? == bare {
+            return Err(unmoved("filled"));
+        }
         let differs = match self.diff(revision).await? {
             Diff::Empty => !self.runs(revision).await?,
             Diff::MaskedOnly => !attempt.how.same,
@@ -118,13 +129,18 @@ impl<'a> NvRest<'a> {
 
     /// Whether NVUE runs what a revision holds, by what it shows of both: an answer without a difference may be none.
     async fn runs(&self, revision: &str) -> Result<bool, NvueFault> {
-        let meant = self.shown(&encoded(revision)).await?;
+        let meant = self.shown(revision).await?;
         Ok(meant == self.shown("applied").await?)
     }
 
+    /// What a revision holds, whatever that is.
+    async fn look(&self, revision: &str) -> Result<Value, NvueFault> {
+        let path = format!("/nvue_v1/?rev={}&filled=false", encoded(revision));
+        self.ask("show", Method::GET, &path, None).await
+    }
+
     async fn shown(&self, revision: &str) -> Result<Value, NvueFault> {
-        let path = format!("/nvue_v1/?rev={revision}&filled=false");
-        let tree = self.ask("show", Method::GET, &path, None).await?;
+        let tree = self.look(revision).await?;
         match tree.as_object().is_some_and(|tree| !tree.is_empty()) {
             true => Ok(tree),
             false => Err(NvueFault::Unclear { step: "show", answer: format!("revision {revision} holds {tree}") }),
