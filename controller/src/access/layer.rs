@@ -129,12 +129,12 @@ where
     }
 
     fn call(&mut self, mut request: http::Request<Q>) -> Self::Future {
-        let address = request.extensions().get::<PeerInfo>().map(|peer| peer.address.ip());
+        let peer = request.extensions().get::<PeerInfo>().cloned();
         let admitted = self.gatekeeper.caller(&request).and_then(|caller| {
             let too_many = |most| {
                 Status::resource_exhausted(format!("{caller} has {most} calls in flight: wait for their answers"))
             };
-            self.gatekeeper.shares.take(&caller, address).map_err(too_many).map(|place| (caller, place))
+            self.gatekeeper.shares.take(&caller, peer.as_ref()).map_err(too_many).map(|place| (caller, place))
         });
         match admitted {
             Ok((caller, place)) => {

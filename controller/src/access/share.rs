@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -9,6 +10,7 @@ use std::{
 use proto::MachineId;
 
 use super::Caller;
+use crate::listen::PeerInfo;
 
 /// Calls in flight of one machine, of a service, and of one address where nobody is known.
 const OF_A_MACHINE: usize = 8;
@@ -22,8 +24,8 @@ pub(super) struct Shares(Arc<Mutex<HashMap<Client, usize>>>);
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Client {
     Machine(MachineId),
-    Tenants,
-    Observers,
+    /// A service, by its certificate.
+    Service(u64),
     Address(Option<IpAddr>),
 }
 
@@ -39,13 +41,13 @@ impl Shares {
     ///
     /// # Errors
     /// How many calls the client may have, if it has them.
-    pub(super) fn take(&self, caller: &Caller, address: Option<IpAddr>) -> Result<InFlight, usize> {
+    pub(super) fn take(&self, caller: &Caller, peer: Option<&PeerInfo>) -> Result<InFlight, usize> {
+        let address = peer.map(|peer| peer.address.ip());
         let (client, most) = match caller {
             // Whoever runs the site has to be able to look at it at any time.
             Caller::Operator => return Ok(InFlight { shares: self.clone(), client: None }),
             Caller::Machine(id) => (Client::Machine(id.clone()), OF_A_MACHINE),
-            Caller::Tenant => (Client::Tenants, OF_A_SERVICE),
-            Caller::Observer => (Client::Observers, OF_A_SERVICE),
+            Caller::Tenant | Caller::Observer => (Client::Service(certificate(peer)), OF_A_SERVICE),
             Caller::Nobody => (Client::Address(address), OF_A_MACHINE),
             Caller::Anybody => (Client::Address(address), OF_AN_ADDRESS),
         };
@@ -57,6 +59,14 @@ impl Shares {
         *calls += 1;
         Ok(InFlight { shares: self.clone(), client: Some(client) })
     }
+}
+
+/// Tells the certificates of services apart.
+fn certificate(peer: Option<&PeerInfo>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let chain = peer.and_then(|peer| peer.certificates.as_ref());
+    chain.and_then(|chain| chain.first()).map(|own| own.as_ref()).hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Drop for InFlight {
@@ -83,7 +93,12 @@ mod tests {
         shares.take(&machine(2), None).unwrap();
         held.pop();
         held.push(shares.take(&machine(1), None).unwrap());
-        let address = Some(IpAddr::from([192, 0, 2, 1]));
+        let peer = PeerInfo { address: "192.0.2.1:9".parse().unwrap(), certificates: None };
+        let address = Some(&peer);
+        let service = |byte: u8| PeerInfo { certificates: Some(Arc::new(vec![vec![byte].into()])), ..peer.clone() };
+        held.extend((0..64).map(|_| shares.take(&Caller::Observer, Some(&service(1))).unwrap()));
+        assert_eq!(shares.take(&Caller::Observer, Some(&service(1))).err(), Some(64));
+        shares.take(&Caller::Observer, Some(&service(2))).unwrap();
         held.extend((0..256).map(|_| shares.take(&Caller::Anybody, address).unwrap()));
         assert_eq!(shares.take(&Caller::Anybody, address).err(), Some(256));
         held.extend((0..1000).map(|_| shares.take(&Caller::Operator, address).unwrap()));

@@ -35,10 +35,10 @@ use tokio_stream::wrappers::ReceiverStream;
 
 /// Longest time from the connection to the first bytes of HTTP/2, TLS included.
 const LONGEST_HANDSHAKE: Duration = Duration::from_secs(10);
-/// Connections that may be before that at once.
+/// Connections that may be before that at once, where there are files for them.
 const MOST_PENDING: usize = 256;
-/// Files that are kept for the database, BMCs and the rest.
-const OTHER_FILES: usize = 256;
+/// Files that are kept for the database, BMCs, metrics and the rest, where there are so many.
+const OTHER_FILES: usize = 320;
 /// Pause when there are no files left.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -52,11 +52,11 @@ pub(crate) fn accept(
     is_operator: IsOperator,
 ) -> ReceiverStream<io::Result<Connection>> {
     let (sender, receiver) = mpsc::channel(64);
-    let most = most_connections();
+    let (most, most_pending) = shares(most_files());
     let door = Door {
         tls,
         is_operator,
-        pending: Arc::new(Pending::new(MOST_PENDING)),
+        pending: Arc::new(Pending::new(most_pending)),
         open: Arc::new(Semaphore::new(most - most / 10)),
         of_operators: Arc::new(Semaphore::new(most / 10)),
         full: Arc::default(),
@@ -97,7 +97,8 @@ impl Door {
                     if let Some(times) = troubles.now() {
                         tracing::warn!(%error, times, "a connection cannot be accepted");
                     }
-                    // Without files to be had, trying on at once would take the whole processor.
+                    // Without files to be had, trying on at once would take the whole processor; who is silent gives one.
+                    self.pending.end_oldest();
                     tokio::time::sleep(PAUSE).await;
                 }
             }
@@ -133,15 +134,22 @@ impl Door {
     }
 }
 
-/// As many as there may be files, but for those that are needed elsewhere. The limit is raised as far as it goes.
-fn most_connections() -> usize {
+/// How many connections there may be, and how many that have not said anything: what is needed elsewhere comes first.
+fn shares(files: usize) -> (usize, usize) {
+    let pending = MOST_PENDING.min(files / 8).max(8);
+    let others = OTHER_FILES.min(files / 2);
+    (files.saturating_sub(pending + others).max(16), pending)
+}
+
+/// Files that this process may have. The limit is raised as far as it goes.
+fn most_files() -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     if limit.current < limit.maximum {
         let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     }
     let files = getrlimit(Resource::Nofile).current.unwrap_or(1 << 20).min(1 << 20);
-    usize::try_from(files).unwrap_or(1024).saturating_sub(OTHER_FILES).max(64)
+    usize::try_from(files).unwrap_or(1024)
 }
 
 /// Where there are no certificates, whoever works at this machine.
@@ -151,4 +159,16 @@ pub(crate) fn is_of_this_machine(peer: &PeerInfo) -> bool {
         ip => ip,
     };
     ip.is_loopback()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_left_for_everything_else() {
+        for (files, open, pending) in [(256, 96, 32), (400, 150, 50), (1024, 576, 128), (20_000, 19_424, 256)] {
+            assert_eq!(shares(files), (open, pending), "{files}");
+        }
+    }
 }

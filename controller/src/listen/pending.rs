@@ -44,6 +44,14 @@ impl Pending {
         }
     }
 
+    /// Ends the oldest task, if there is one.
+    pub(super) fn end_oldest(&self) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, oldest)) = tasks.running.pop_front() {
+            oldest.abort();
+        }
+    }
+
     fn ended(&self, number: u64) {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         if let Ok(place) = tasks.running.binary_search_by_key(&number, |(number, _)| *number) {

@@ -23,6 +23,7 @@ use tonic::{Request, Response, Status, async_trait};
 use crate::{
     DirtyHosts, Judge,
     access::Caller,
+    listen::Rated,
     network::SiteNetwork,
     rule_packs::RulePacks,
     store::{Store, Tx},
@@ -36,6 +37,8 @@ pub struct SiteService {
     packs: Arc<RulePacks>,
     switches: rules::Site,
     dirty: DirtyHosts,
+    /// Log lines about events that came too late.
+    ignored: Arc<Rated>,
 }
 
 impl SiteService {
@@ -48,7 +51,7 @@ impl SiteService {
         switches: rules::Site,
         dirty: DirtyHosts,
     ) -> Self {
-        Self { store, network, packs, switches, dirty }
+        Self { store, network, packs, switches, dirty, ignored: Arc::default() }
     }
 
     fn judge(&self) -> Judge {

@@ -9,6 +9,9 @@ use crate::{
     store::{Event, Finding, Host, Request, Tx},
 };
 
+/// Bytes of the name of an event.
+const LONGEST_KIND: usize = 128;
+
 /// Arguments that a request or event may have, and bytes in one of them.
 const MOST_ARGUMENTS: usize = 32;
 const LONGEST_ARGUMENT: usize = 4_096;
@@ -49,6 +52,9 @@ impl SiteService {
 
     pub(super) async fn event(&self, caller: &Caller, event: site::HostEvent) -> Result<(), Status> {
         let mut arguments = checked(event.arguments)?;
+        if event.kind.len() > LONGEST_KIND {
+            return Err(Status::invalid_argument(format!("kind: is longer than {LONGEST_KIND} bytes")));
+        }
         let now = Timestamp::now();
         let mut tx = self.store.write().await.map_err(from_store)?;
         let host = match (tx.find_host(&event.host).await.map_err(from_store), caller) {
@@ -63,7 +69,10 @@ impl SiteService {
             let life = tx.life(&host.id).await.map_err(from_store)?;
             if run != life.version.to_string() {
                 let (name, state, version) = (&host.name, &life.state, life.version);
-                tracing::warn!(host = %name, event = event.kind, run, %version, "event of another run ignored");
+                if let Some(times) = self.ignored.now() {
+                    let run: String = run.chars().take(80).collect();
+                    tracing::warn!(host = %name, event = event.kind, run, %version, times, "event of another run ignored");
+                }
                 let fault = format!("this is not of the run that {name} is in: it is in {state} since {version}");
                 return Err(Status::failed_precondition(fault));
             }

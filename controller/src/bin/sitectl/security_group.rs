@@ -1,6 +1,6 @@
 //! `sitectl security-group`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use proto::site::{
     AttachSecurityGroupRequest, DeleteSecurityGroupRequest, ListSecurityGroupsRequest, SecurityGroup, SecurityRule,
@@ -105,7 +105,7 @@ impl Ports {
 }
 
 impl GroupFile {
-    fn read(path: &PathBuf) -> Result<Self, Failure> {
+    fn read(path: &Path) -> Result<Self, Failure> {
         let fault = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", path.display()));
         let text = types::read_text(path, 16 << 20).map_err(|error| fault(&error))?;
         if types::nesting(&text) > types::MOST_LEVELS {
