@@ -2,6 +2,7 @@ use std::{
     fs, io,
     io::{IsTerminal as _, Read as _, Write as _},
     net::Ipv4Addr,
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -188,5 +189,12 @@ fn write(dir: &Path, name: &str, text: &str) -> anyhow::Result<()> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
     }
-    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    // It may hold the password of BGP sessions.
+    let mut options = fs::OpenOptions::new();
+    let file = options.write(true).create(true).truncate(true).mode(0o600).open(&path);
+    let written = file.and_then(|mut file| {
+        file.set_permissions(fs::Permissions::from_mode(0o600))?;
+        file.write_all(text.as_bytes())
+    });
+    written.with_context(|| format!("cannot write {}", path.display()))
 }

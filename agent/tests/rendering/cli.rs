@@ -56,6 +56,9 @@ fn all_files_are_printed_with_their_names_or_written_to_a_directory() {
     let name = fixture("docs_example_etv.input.json");
     let text = printed(&[&name]);
     printed(&[&name, "--out", dir.path().to_str().unwrap()]);
+    let nvue = std::fs::metadata(dir.path().join("nvue_startup.yaml")).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::mode(&nvue.permissions());
+    assert_eq!(mode & 0o777, 0o600, "it may hold a password");
     let written = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
     let expected = format!(
         "# ==> nvue_startup.yaml\n{}# ==> kea-dhcp4.conf\n{}",
