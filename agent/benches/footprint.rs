@@ -122,7 +122,11 @@ impl Agent {
         let peers = r#""peers": {"p0_if": {"state": "Established"}, "p1_if": {"state": "Established"}}"#;
         let table = format!(r#"{{"vrfName": "default", {peers}, "dynamicPeers": 0}}"#);
         fs::write(directory.join("bgp.json"), format!(r#"{{"ipv4Unicast": {table}, "l2VpnEvpn": {table}}}"#)).unwrap();
-        let nv = r#"case "$2 $3" in diff*) echo '- set: {a: b}' ;; apply*) echo 'applied [rev_id: 1]' ;; esac"#;
+        let nv = r#"case "$2 $3" in
+            diff*) echo '- set: {a: b}' ;;
+            replace*) echo 'created [rev_id: 1]' ;;
+            apply*) echo 'applied [rev_id: 1]' ;;
+        esac"#;
         fs::write(directory.join("nv"), nv).unwrap();
         let mut config = format!(
             r#"
