@@ -16,8 +16,8 @@ use crate::{
     private_file::{remove, write_private},
 };
 
-/// Memory that templates may take beside what the agent has.
-const MOST_MEMORY: u64 = 256 << 20;
+/// Memory that templates may take beside what the agent has; the unit has 512 MiB for the agent and its commands.
+const MOST_MEMORY: u64 = 384 << 20;
 
 /// The templates of a directory, as they are watched.
 pub(crate) struct RenderGuard {
