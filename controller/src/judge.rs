@@ -7,7 +7,7 @@ use crate::{
     api::forge::HELD_SOURCE,
     ask::ask,
     facts,
-    store::{HealthReport, HostRecord},
+    store::{Dpu, HealthReport, HostRecord},
 };
 
 /// What the rules say about a host apart from its next state, for requests that must be answered at once.
@@ -37,8 +37,10 @@ impl Judge {
     /// Why no tenant can have a host that looks free.
     pub(crate) fn withheld(&self, host: &HostRecord) -> Option<String> {
         let rules = self.rules.current();
-        let withheld = ask(&rules, |rules| is_withheld(rules, &self.snapshot(host)));
-        if withheld { self.prevented(Prevented::Allocation, host) } else { None }
+        if !ask(&rules, |rules| is_withheld(rules, host, &self.snapshot(host))) {
+            return None;
+        }
+        self.prevented(Prevented::Allocation, host).or_else(|| Some("the site knows no primary DPU of it".to_owned()))
     }
 
     /// Probes and classifications in the host's reports that the rules do not declare, with where they are.
@@ -127,10 +129,11 @@ fn occupied(rules: &RuleSet, mut snapshot: Snapshot) -> Option<String> {
     }
 }
 
-/// The host is free, but for an alert that keeps it from tenants.
-pub(crate) fn is_withheld(rules: &RuleSet, snapshot: &Snapshot) -> bool {
+/// The host is free, but for an alert that keeps it from tenants, or for the DPU that would carry their interfaces.
+pub(crate) fn is_withheld(rules: &RuleSet, host: &HostRecord, snapshot: &Snapshot) -> bool {
+    let carried = host.dpus.iter().any(Dpu::primary);
     !snapshot.instance.present
-        && rules.prevented_by(Prevented::Allocation, snapshot).is_some()
+        && (!carried || rules.prevented_by(Prevented::Allocation, snapshot).is_some())
         && occupied(rules, snapshot.clone()).is_none()
 }
 
