@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use proto::site;
 use rules::{Decision, Prevented, RuleSet, Snapshot, TenantState};
 
 use crate::{
@@ -48,6 +49,16 @@ impl Judge {
         undeclared(&self.rules.current(), host)
     }
 
+    /// Notes in alerts which of their names the rules do not declare.
+    pub(crate) fn mark_undeclared(&self, alerts: &mut [site::Alert]) {
+        let rules = self.rules.current();
+        for alert in alerts.iter_mut().filter(|alert| alert.source != HELD_SOURCE) {
+            let probe = Some(&alert.probe).filter(|probe| !declares_probe(&rules, probe));
+            let classes = alert.classifications.iter().filter(|class| !declares_classification(&rules, class));
+            alert.undeclared = probe.into_iter().chain(classes).cloned().collect();
+        }
+    }
+
     /// Refuses a report that names a probe or classification which the rules do not declare.
     pub(crate) fn check_names(&self, report: &HealthReport) -> Result<(), String> {
         let rules = self.rules.current();
@@ -60,11 +71,11 @@ impl Judge {
             ))
         };
         for alert in &report.alerts {
-            if !rules.probes().any(|known| known == alert.id) {
+            if !declares_probe(&rules, &alert.id) {
                 return unknown("probe", &alert.id, rules.probes().collect());
             }
             for class in &alert.classifications {
-                if !rules.classifications().any(|known| known == class) {
+                if !declares_classification(&rules, class) {
                     return unknown("classification", class, rules.classifications().collect());
                 }
             }
@@ -137,6 +148,14 @@ pub(crate) fn is_withheld(rules: &RuleSet, host: &HostRecord, snapshot: &Snapsho
         && occupied(rules, snapshot.clone()).is_none()
 }
 
+fn declares_probe(rules: &RuleSet, name: &str) -> bool {
+    rules.probes().any(|known| known == name)
+}
+
+fn declares_classification(rules: &RuleSet, name: &str) -> bool {
+    rules.classifications().any(|known| known == name)
+}
+
 /// Names in stored reports that the rules do not declare. DPUs may be of another release than the rules.
 pub(crate) fn undeclared(rules: &RuleSet, host: &HostRecord) -> Vec<String> {
     let mut found = Vec::new();
@@ -145,11 +164,11 @@ pub(crate) fn undeclared(rules: &RuleSet, host: &HostRecord) -> Vec<String> {
         // What the controller says itself is not a matter of names.
         let of_others = reports.iter().filter(|applied| applied.report.source != HELD_SOURCE);
         for alert in of_others.flat_map(|applied| &applied.report.alerts) {
-            if !rules.probes().any(|known| known == alert.id) {
+            if !declares_probe(rules, &alert.id) {
                 found.push(format!("probe {} of {name}", alert.id));
             }
             for class in &alert.classifications {
-                if !rules.classifications().any(|known| known == class) {
+                if !declares_classification(rules, class) {
                     found.push(format!("classification {class} of {} of {name}", alert.id));
                 }
             }
