@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use proto::site;
 use rules::{Decision, Prevented, RuleSet, Snapshot, TenantState};
 
 use crate::{
@@ -7,7 +8,7 @@ use crate::{
     api::forge::HELD_SOURCE,
     ask::ask,
     facts,
-    store::{HealthReport, HostRecord},
+    store::{Dpu, HealthReport, HostRecord},
 };
 
 /// What the rules say about a host apart from its next state, for requests that must be answered at once.
@@ -37,13 +38,25 @@ impl Judge {
     /// Why no tenant can have a host that looks free.
     pub(crate) fn withheld(&self, host: &HostRecord) -> Option<String> {
         let rules = self.rules.current();
-        let withheld = ask(&rules, |rules| is_withheld(rules, &self.snapshot(host)));
-        if withheld { self.prevented(Prevented::Allocation, host) } else { None }
+        if !ask(&rules, |rules| is_withheld(rules, host, &self.snapshot(host))) {
+            return None;
+        }
+        self.prevented(Prevented::Allocation, host).or_else(|| Some("the site knows no primary DPU of it".to_owned()))
     }
 
     /// Probes and classifications in the host's reports that the rules do not declare, with where they are.
     pub(crate) fn undeclared(&self, host: &HostRecord) -> Vec<String> {
         undeclared(&self.rules.current(), host)
+    }
+
+    /// Notes in alerts which of their names the rules do not declare.
+    pub(crate) fn mark_undeclared(&self, alerts: &mut [site::Alert]) {
+        let rules = self.rules.current();
+        for alert in alerts.iter_mut().filter(|alert| alert.source != HELD_SOURCE) {
+            let probe = Some(&alert.probe).filter(|probe| !declares_probe(&rules, probe));
+            let classes = alert.classifications.iter().filter(|class| !declares_classification(&rules, class));
+            alert.undeclared = probe.into_iter().chain(classes).cloned().collect();
+        }
     }
 
     /// Refuses a report that names a probe or classification which the rules do not declare.
@@ -58,11 +71,11 @@ impl Judge {
             ))
         };
         for alert in &report.alerts {
-            if !rules.probes().any(|known| known == alert.id) {
+            if !declares_probe(&rules, &alert.id) {
                 return unknown("probe", &alert.id, rules.probes().collect());
             }
             for class in &alert.classifications {
-                if !rules.classifications().any(|known| known == class) {
+                if !declares_classification(&rules, class) {
                     return unknown("classification", class, rules.classifications().collect());
                 }
             }
@@ -127,11 +140,20 @@ fn occupied(rules: &RuleSet, mut snapshot: Snapshot) -> Option<String> {
     }
 }
 
-/// The host is free, but for an alert that keeps it from tenants.
-pub(crate) fn is_withheld(rules: &RuleSet, snapshot: &Snapshot) -> bool {
+/// The host is free, but for an alert that keeps it from tenants, or for the DPU that would carry their interfaces.
+pub(crate) fn is_withheld(rules: &RuleSet, host: &HostRecord, snapshot: &Snapshot) -> bool {
+    let carried = host.dpus.iter().any(Dpu::primary);
     !snapshot.instance.present
-        && rules.prevented_by(Prevented::Allocation, snapshot).is_some()
+        && (!carried || rules.prevented_by(Prevented::Allocation, snapshot).is_some())
         && occupied(rules, snapshot.clone()).is_none()
+}
+
+fn declares_probe(rules: &RuleSet, name: &str) -> bool {
+    rules.probes().any(|known| known == name)
+}
+
+fn declares_classification(rules: &RuleSet, name: &str) -> bool {
+    rules.classifications().any(|known| known == name)
 }
 
 /// Names in stored reports that the rules do not declare. DPUs may be of another release than the rules.
@@ -142,11 +164,11 @@ pub(crate) fn undeclared(rules: &RuleSet, host: &HostRecord) -> Vec<String> {
         // What the controller says itself is not a matter of names.
         let of_others = reports.iter().filter(|applied| applied.report.source != HELD_SOURCE);
         for alert in of_others.flat_map(|applied| &applied.report.alerts) {
-            if !rules.probes().any(|known| known == alert.id) {
+            if !declares_probe(rules, &alert.id) {
                 found.push(format!("probe {} of {name}", alert.id));
             }
             for class in &alert.classifications {
-                if !rules.classifications().any(|known| known == class) {
+                if !declares_classification(rules, class) {
                     found.push(format!("classification {class} of {} of {name}", alert.id));
                 }
             }

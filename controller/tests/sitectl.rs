@@ -156,6 +156,40 @@ async fn programs_get_the_same_answers_as_json() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn names_that_count_for_nothing_are_marked() {
+    use proto::{forge, health};
+    let site = Site::start().await;
+    let dpu: proto::MachineId =
+        site.json("dpu status host-1").await["dpus"][0]["machine_id"].as_str().unwrap().parse().unwrap();
+    let alert = |id: &str, classes: &[&str]| health::HealthProbeAlert {
+        id: id.into(),
+        classifications: classes.iter().map(|class| (*class).to_owned()).collect(),
+        ..Default::default()
+    };
+    let alerts = vec![alert("BgpStats", &["PreventAllocations"]), alert("BgpStat", &["PreventAllocation"])];
+    let status = forge::DpuNetworkStatus {
+        dpu_machine_id: Some((&dpu).into()),
+        dpu_health: Some(health::HealthReport { alerts, ..Default::default() }),
+        ..Default::default()
+    };
+    let channel = tonic::transport::Endpoint::from_shared(site.url.clone()).unwrap().connect().await.unwrap();
+    let mut agent = forge::forge_client::ForgeClient::new(channel);
+    agent.record_dpu_network_status(status).await.unwrap();
+    for machine in ["host-1-dpu0", dpu.as_str()] {
+        let lines = site.json(&format!("health list {machine}")).await;
+        let marks: Vec<&Value> = lines.as_array().unwrap().iter().map(|line| &line["undeclared"]).collect();
+        assert_eq!(marks, [&serde_json::json!([]), &serde_json::json!(["BgpStat", "PreventAllocation"])]);
+        let shown = String::from_utf8(site.run(&format!("health list {machine}")).await.stdout).unwrap();
+        assert!(
+            shown.contains("BgpStat (not declared)") && shown.contains("PreventAllocation (not declared)"),
+            "{shown}"
+        );
+        assert!(!shown.contains("BgpStats (not") && !shown.contains("PreventAllocations (not"), "{shown}");
+    }
+    let _ = site.stop.send(());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_pack_is_tried_first_and_put_in_force_with_the_operators_consent() {
     let site = Site::start().await;
     let pack = site.dir.path().join("pack");

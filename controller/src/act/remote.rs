@@ -107,14 +107,14 @@ impl Remote {
 
     /// Whether what the journal says was about to run at `at` has happened, as far as the BMCs know.
     pub(crate) async fn happened(self, bmc: &dyn Bmc, record: &HostRecord, action: &Action, at: Timestamp) -> bool {
-        if !matches!(self, Self::Reset(ResetType::ForceRestart | ResetType::PowerCycle) | Self::RestartDpus) {
-            // The others may as well be done twice.
+        if !matches!(self, Self::Reset(ResetType::ForceRestart) | Self::RestartDpus) {
+            // The others may as well be done twice. Of a power cycle the BMC may know no more than its first half.
             return false;
         }
         let Ok(targets) = self.targets(record, action) else { return false };
         for target in &targets {
             match bmc.system(target.bmc).await {
-                // A power cycle in steps may have come no further than off.
+                // It did not come back.
                 Ok(system) if system.power == Some(PowerState::Off) => return false,
                 Ok(system) if system.last_reset.is_some_and(|reset| reset > at) => {}
                 _ => return false,
@@ -285,9 +285,13 @@ async fn drain(
 }
 
 /// Takes the power away and gives it back, as a whole: with the BMC's own command, or step by step where it has none.
+/// The machine is on afterwards, whatever it was before.
 async fn power_cycle(bmc: &dyn Bmc, target: &Target<'_>) -> Result<(), ActionError> {
+    let was_off = bmc.system(target.bmc).await?.power == Some(PowerState::Off);
     match bmc.reset(target.bmc, ResetType::PowerCycle).await {
         Err(BmcError::Unsupported { .. }) => {}
+        // BMCs differ in what they give back to a machine that was off.
+        Ok(()) if was_off => return Ok(bmc.reset(target.bmc, ResetType::On).await?),
         done => return Ok(done?),
     }
     bmc.reset(target.bmc, ResetType::ForceOff).await?;

@@ -67,7 +67,7 @@ pub(crate) const EVENTS: &[Kind] = &[
 
 /// The work that an event tells of ended badly. What an older release took for an argument counts as bad.
 pub(super) fn says_failed(event: &Event) -> bool {
-    event.arguments.get("failed").is_some_and(|text| text != "false")
+    event.arguments.iter().any(|(name, value)| name != "failed" || value != "false")
 }
 
 pub(super) fn requests(record: &HostRecord) -> rules::Requests {
@@ -116,7 +116,11 @@ pub(super) fn instance(record: &HostRecord, found: &Findings<'_>) -> rules::Inst
     rules::Instance {
         present: true,
         deletion_requested: instance.deletion_requested_at.is_some(),
-        custom_ipxe_requested: record.requests.iter().any(|request| request.kind == "custom_ipxe"),
+        // One that stood before the instance is a former tenant's.
+        custom_ipxe_requested: record
+            .requests
+            .iter()
+            .any(|request| request.kind == "custom_ipxe" && request.at >= instance.created_at),
         network_update_pending: instance.network_update.is_some(),
         phone_home_seen: !waits_for_home || instance.phone_home_at.is_some(),
         network_version: Some(instance.network_version),
@@ -135,5 +139,28 @@ pub(super) fn validation(record: &HostRecord, found: &Findings<'_>) -> rules::Va
         verify_requested_at: request("bom_validation").map(|request| request.at.micros()),
         match_attempted_at: event_at(record, &record.host.id, &["sku_match"]).map(|at| at.micros()),
         ..found.over("validation", rules::Validation::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Timestamp;
+
+    #[test]
+    fn only_what_is_known_to_be_good_counts_as_good() {
+        for (arguments, failed) in [
+            (vec![], false),
+            (vec![("failed", "false")], false),
+            (vec![("failed", "true")], true),
+            // An older release took these and kept them.
+            (vec![("failed", "True")], true),
+            (vec![("error", "disk is dead")], true),
+            (vec![("failed", "false"), ("error", "disk is dead")], true),
+        ] {
+            let owned = arguments.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let event = Event { kind: "cleaned".into(), at: Timestamp::from_micros(1), arguments: owned.collect() };
+            assert_eq!(says_failed(&event), failed, "{arguments:?}");
+        }
     }
 }

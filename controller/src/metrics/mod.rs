@@ -115,7 +115,7 @@ fn reconciler(registry: &mut Registry, counters: &ReconcileCounters) {
     }
     let overdue = family(counters.overdue_by_state(), |state| InState { state });
     registry.register("hosts_above_sla", "Hosts that are longer in their state than its time limit, by state", overdue);
-    let help = "Hosts that are free but for an alert that keeps them from tenants";
+    let help = "Hosts that are free, but that no tenant can have";
     registry.register("hosts_withheld", help, gauge(counters.hosts_withheld()));
     let help = "Probes and classifications in health reports that the rules do not declare";
     registry.register("health_names_undeclared", help, gauge(counters.names_undeclared()));

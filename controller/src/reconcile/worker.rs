@@ -89,7 +89,7 @@ impl Worker {
         let mut snapshot = snapshot_of(&record);
         let late = ask(&rules, |rules| facts::is_overdue(&snapshot, rules));
         self.counters.overdue(host, late.then_some(&record.life.state));
-        self.counters.withheld(host, ask(&rules, |rules| judge::is_withheld(rules, &snapshot)));
+        self.counters.withheld(host, ask(&rules, |rules| judge::is_withheld(rules, &record, &snapshot)));
         self.counters.undeclared(host, judge::undeclared(&rules, &record).len());
         if let Some(rest) = self.nothing_new(host, &snapshot, &rules) {
             self.counters.count(Counted::Unchanged);

@@ -35,12 +35,22 @@ pub struct Machine {
     last_reset: Mutex<Option<String>>,
     /// It declares that it has no power cycle, as iLO and XCC do.
     pub lacks_power_cycle: AtomicBool,
+    /// While this is set, it shows that it powers off, and is not off.
+    pub takes_time_to_power_off: AtomicBool,
 }
 
 impl Machine {
     /// Reset types that were asked for, in order.
     pub fn resets(&self) -> Vec<String> {
         self.resets.lock().unwrap().clone()
+    }
+
+    pub fn is_off(&self) -> bool {
+        self.off.load(Ordering::SeqCst)
+    }
+
+    pub fn turn_off(&self) {
+        self.off.store(true, Ordering::SeqCst);
     }
 }
 
@@ -90,7 +100,11 @@ async fn systems(State(machine): State<Arc<Machine>>, headers: HeaderMap) -> Ans
 
 async fn system(State(machine): State<Arc<Machine>>, headers: HeaderMap) -> Answer {
     checked(&machine, &headers).await?;
-    let power = if machine.off.load(Ordering::SeqCst) { "Off" } else { "On" };
+    let power = match (machine.is_off(), machine.takes_time_to_power_off.load(Ordering::SeqCst)) {
+        (true, true) => "PoweringOff",
+        (true, false) => "Off",
+        (false, _) => "On",
+    };
     let target = "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset";
     let mut body = json!({"PowerState": power, "Actions": {"#ComputerSystem.Reset": {"target": target}}});
     if machine.lacks_power_cycle.load(Ordering::SeqCst) {

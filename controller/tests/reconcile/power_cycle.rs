@@ -1,6 +1,6 @@
 //! Time between power commands is counted from when the BMC was told, whoever counts, and old readings are not believed.
 
-use std::time::Duration;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use controller::{Timestamp, store::Transition};
 
@@ -49,7 +49,7 @@ async fn maintenance_cycles_the_power_as_a_whole_whatever_the_bmc_has_for_it() {
     for (lacks, resets) in [(false, vec!["PowerCycle"]), (true, vec!["ForceOff", "On"])] {
         let site = TestSite::start(1, "Ready").await;
         let machine = std::sync::Arc::clone(&site.bmcs[0].machine);
-        machine.lacks_power_cycle.store(lacks, std::sync::atomic::Ordering::SeqCst);
+        machine.lacks_power_cycle.store(lacks, Ordering::SeqCst);
         let running = site.reconcile(settings());
         site.request("maintenance", &[("operation", "power_cycle")]).await.unwrap();
         site.until(0, "the end of maintenance", |record| record.requests.is_empty()).await;
@@ -60,12 +60,51 @@ async fn maintenance_cycles_the_power_as_a_whole_whatever_the_bmc_has_for_it() {
 }
 
 #[tokio::test]
+async fn maintenance_leaves_a_host_on_that_was_off_before_its_power_cycle() {
+    for (lacks, resets) in [(false, ["PowerCycle", "On"].as_slice()), (true, &["On"])] {
+        let site = TestSite::start(1, "Ready").await;
+        let machine = std::sync::Arc::clone(&site.bmcs[0].machine);
+        machine.lacks_power_cycle.store(lacks, Ordering::SeqCst);
+        machine.turn_off();
+        let running = site.reconcile(settings());
+        site.request("maintenance", &[("operation", "power_cycle")]).await.unwrap();
+        site.until(0, "the end of maintenance", |record| record.requests.is_empty()).await;
+        site.until_state(0, "Ready").await;
+        assert_eq!(machine.resets(), resets, "lacks: {lacks}");
+        assert!(!machine.is_off(), "lacks: {lacks}");
+        running.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_crash_in_the_middle_of_a_power_cycle_leaves_no_host_off() {
+    let site = TestSite::start(1, "Ready").await;
+    let machine = std::sync::Arc::clone(&site.bmcs[0].machine);
+    for knob in [&machine.lacks_power_cycle, &machine.tells_last_reset, &machine.takes_time_to_power_off] {
+        knob.store(true, Ordering::SeqCst);
+    }
+    let running = site.reconcile(settings());
+    site.request("maintenance", &[("operation", "power_cycle")]).await.unwrap();
+    site.until(0, "power off", |_| machine.resets() == ["ForceOff"]).await;
+    running.kill().await;
+    // The BMC knows of a reset since then, and the machine is still on its way down.
+    let site = site.reopen().await;
+    let running = site.reconcile(settings());
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    machine.takes_time_to_power_off.store(false, Ordering::SeqCst);
+    site.until(0, "the end of maintenance", |record| record.requests.is_empty()).await;
+    site.until_state(0, "Ready").await;
+    assert_eq!((machine.resets().last().map(String::as_str), machine.is_off()), (Some("On"), false));
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn a_power_drain_is_off_cycle_and_on_once() {
     for (lacks, resets) in [(false, ["ForceOff", "PowerCycle", "On"].as_slice()), (true, &["ForceOff", "On"])] {
         for drains in [1, 2] {
             let site = TestSite::start(1, "Ready").await;
             let machine = std::sync::Arc::clone(&site.bmcs[0].machine);
-            machine.lacks_power_cycle.store(lacks, std::sync::atomic::Ordering::SeqCst);
+            machine.lacks_power_cycle.store(lacks, Ordering::SeqCst);
             let value = drains.to_string();
             let report = proto::site::HostEvent {
                 host: "host-0".into(),

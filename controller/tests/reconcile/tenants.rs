@@ -2,6 +2,7 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
+use controller::{Timestamp, store};
 use proto::{
     common, forge,
     forge::forge_server::Forge as _,
@@ -96,6 +97,48 @@ async fn an_ipxe_script_is_asked_for_with_an_instance_and_gone_with_it() {
     tx.release_instance(instance.value.parse().unwrap()).await.unwrap();
     tx.commit().await.unwrap();
     assert_eq!(site.record(0).await.requests, [], "the next tenant's host goes through all checks");
+}
+
+#[tokio::test]
+async fn an_ipxe_request_from_before_the_instance_skips_no_check() {
+    let site = TestSite::start(1, "Ready").await;
+    let left_over = store::Request { kind: "custom_ipxe".into(), at: Timestamp::now(), arguments: [].into() };
+    let mut tx = site.store.write().await.unwrap();
+    tx.put_request(&host_id(0), &left_over).await.unwrap();
+    tx.commit().await.unwrap();
+    let vpc = site.create_vpc().await;
+    site.create_instance(0, &vpc).await;
+    site.put_alert("SkuValidation", "PreventHostStateChanges").await.unwrap();
+    site.put_in_state("Assigned/WaitingForRebootToReady").await;
+    let running = site.reconcile(settings());
+    site.until(0, "the check of health", |record| record.life.outcome.gate == "no_blocking_health").await;
+    assert_eq!(site.state(0).await, "Assigned/WaitingForRebootToReady");
+    // What is asked for with the instance skips it.
+    site.request("custom_ipxe", &[]).await.unwrap();
+    site.until_state(0, "Assigned/Ready").await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_free_host_without_its_primary_dpu_says_so() {
+    let site = TestSite::start(1, "Ready").await;
+    let running = site.reconcile(settings());
+    site.acknowledge_all(0).await;
+    let mut tx = site.store.write().await.unwrap();
+    tx.forget_dpu(&dpu_id(0, 0)).await.unwrap();
+    tx.commit().await.unwrap();
+    site.event(0, "seen").await;
+    let request = Request::new(site::ListHostsRequest::default());
+    let listed = site.site.list_hosts(request).await.unwrap().into_inner().hosts.remove(0);
+    assert_eq!(listed.withheld, "the site knows no primary DPU of it");
+    assert_eq!(site.explain(0).await.withheld, listed.withheld);
+    for _ in 0..200 {
+        if running.counters().hosts_withheld() == 1 {
+            return running.stop().await;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    panic!("{} hosts are withheld", running.counters().hosts_withheld());
 }
 
 #[tokio::test]

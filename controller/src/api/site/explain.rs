@@ -59,6 +59,7 @@ pub fn told(explained: Explanation, snapshot: &Snapshot, pack_hash: &str) -> sit
                 since: time(alert.since.map(Timestamp::from_micros)),
                 source: alert.source,
                 dpu: alert.dpu.unwrap_or_default(),
+                undeclared: Vec::new(),
             })
             .collect(),
         pack_hash: pack_hash.to_owned(),

@@ -83,13 +83,15 @@ impl SiteService {
             at: action.finished_at.unwrap_or(action.intended_at).to_string(),
             error: action.error,
         });
+        let mut alerts = summary::alerts(&record);
+        self.judge().mark_undeclared(&mut alerts);
         Ok(site::HostDetail {
             summary: Some(self.summary(&record)),
             state_version: record.life.version.to_string(),
             network_config_version: record.host.network_version.to_string(),
             use_admin_network: record.host.use_admin_network,
             dpus,
-            alerts: summary::alerts(&record),
+            alerts,
             bmc_url: record.host.bmc.url.clone(),
             mac: record.host.mac.clone(),
             actions: actions.collect(),

@@ -101,6 +101,7 @@ fn machine_alerts(record: &HostRecord, machine: &proto::MachineId, dpu: &str) ->
             since: time(alert.in_alert_since),
             source: report.source.clone(),
             dpu: dpu.to_owned(),
+            undeclared: Vec::new(),
         })
         .collect()
 }

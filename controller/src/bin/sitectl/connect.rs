@@ -2,7 +2,11 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use proto::{MachineId, forge::forge_client::ForgeClient, site::HostRef, site::site_client::SiteClient};
+use proto::{
+    MachineId,
+    forge::forge_client::ForgeClient,
+    site::{Alert, HostRef, ListDpusRequest, site_client::SiteClient},
+};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
 use crate::failure::Failure;
@@ -83,6 +87,18 @@ impl Controller {
         move |status| Failure::from_status(&status, &url)
     }
 
+    /// The alerts in all reports on a host or DPU.
+    pub(crate) async fn alerts(&mut self, machine: &MachineId) -> Result<Vec<Alert>, Failure> {
+        let failure = self.failure();
+        let dpus = self.site.list_dpus(ListDpusRequest::default()).await.map_err(&failure)?.into_inner().dpus;
+        let (host, dpu) = match dpus.into_iter().find(|dpu| dpu.machine_id == machine.as_str()) {
+            Some(dpu) => (dpu.host, dpu.name),
+            None => (machine.to_string(), String::new()),
+        };
+        let detail = self.site.get_host(HostRef { host }).await.map_err(failure)?.into_inner();
+        Ok(detail.alerts.into_iter().filter(|alert| alert.dpu == dpu).collect())
+    }
+
     /// The machine id of a host or DPU given by id or by name.
     pub(crate) async fn machine(&mut self, name: &str) -> Result<MachineId, Failure> {
         if let Ok(id) = name.parse() {
@@ -92,7 +108,7 @@ impl Controller {
         let text = match self.site.get_host(HostRef { host: name.to_owned() }).await {
             Ok(host) => host.into_inner().summary.unwrap_or_default().machine_id,
             Err(status) if status.code() == tonic::Code::NotFound => {
-                let dpus = self.site.list_dpus(proto::site::ListDpusRequest::default()).await.map_err(&failure)?;
+                let dpus = self.site.list_dpus(ListDpusRequest::default()).await.map_err(&failure)?;
                 let dpu = dpus.into_inner().dpus.into_iter().find(|dpu| dpu.name == name);
                 dpu.ok_or_else(|| Failure::NotFound(format!("no host or DPU is named `{name}`")))?.machine_id
             }

@@ -132,6 +132,7 @@ mod tests {
                 since: "2024-12-11T20:56:23.707475Z".into(),
                 source: "forge-dpu-agent".into(),
                 dpu: "host-1-dpu0".into(),
+                ..Alert::default()
             }],
             pack_hash: "0123456789abcdef".into(),
             sla_seconds: 1800,

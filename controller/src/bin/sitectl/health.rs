@@ -3,6 +3,7 @@
 use proto::{
     common, forge,
     health::{HealthProbeAlert, HealthReport},
+    site::Alert,
 };
 use serde::Serialize;
 
@@ -77,6 +78,8 @@ struct Line {
     since: String,
     message: String,
     classifications: Vec<String>,
+    /// Those of its names that the rules do not declare, so that they count for nothing.
+    undeclared: Vec<String>,
 }
 
 pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) -> Result<String, Failure> {
@@ -100,9 +103,17 @@ pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) 
             format.answer(&serde_json::json!({}), |_| text)
         }
         Verb::List { machine } => {
-            let id: common::MachineId = (&controller.machine(&machine).await?).into();
-            let answer = controller.forge.list_machine_health_reports(id).await.map_err(failure)?.into_inner();
-            let lines: Vec<Line> = answer.health_report_entries.into_iter().flat_map(lines).collect();
+            let id = controller.machine(&machine).await?;
+            let wire: common::MachineId = (&id).into();
+            let answer = controller.forge.list_machine_health_reports(wire).await.map_err(failure)?.into_inner();
+            let mut lines: Vec<Line> = answer.health_report_entries.into_iter().flat_map(lines).collect();
+            let alerts = controller.alerts(&id).await?;
+            for line in &mut lines {
+                let same = |alert: &&Alert| {
+                    (&alert.source, &alert.probe, &alert.target) == (&line.source, &line.probe, &line.target)
+                };
+                line.undeclared = alerts.iter().find(same).map(|alert| alert.undeclared.clone()).unwrap_or_default();
+            }
             format.answer(&lines, |lines| list(lines))
         }
     }
@@ -135,8 +146,8 @@ fn lines(entry: forge::HealthReportEntry) -> Vec<Line> {
     let observed = time(report.observed_at);
     let source = report.source;
     if report.alerts.is_empty() {
-        let (probe, target, message, classifications) = Default::default();
-        return vec![Line { mode, source, probe, target, since: observed, message, classifications }];
+        let (probe, target, message, classifications, undeclared) = Default::default();
+        return vec![Line { mode, source, probe, target, since: observed, message, classifications, undeclared }];
     }
     let line = |alert: HealthProbeAlert| Line {
         mode,
@@ -146,20 +157,25 @@ fn lines(entry: forge::HealthReportEntry) -> Vec<Line> {
         since: time(alert.in_alert_since),
         message: alert.message,
         classifications: alert.classifications,
+        undeclared: Vec::new(),
     };
     report.alerts.into_iter().map(line).collect()
 }
 
 fn list(lines: &[Line]) -> String {
     let row = |line: &Line| {
-        let probe = if line.probe.is_empty() { "(no alerts)".to_owned() } else { line.probe.clone() };
+        let marked = |name: &String| match line.undeclared.contains(name) {
+            true => format!("{name} (not declared)"),
+            false => name.clone(),
+        };
+        let probe = if line.probe.is_empty() { "(no alerts)".to_owned() } else { marked(&line.probe) };
         [
             line.source.clone(),
             line.mode.to_owned(),
             probe,
             line.target.clone(),
             clock(&line.since),
-            line.classifications.join(" "),
+            line.classifications.iter().map(marked).collect::<Vec<_>>().join(" "),
             line.message.clone(),
         ]
     };
