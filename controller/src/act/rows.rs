@@ -68,12 +68,14 @@ impl Rows {
         match self {
             Self::UseTenantNetwork | Self::UseAdminNetwork => {
                 let admin = self == Self::UseAdminNetwork;
-                tx.set_host_network(&host.id, host.network_version, admin, host.quarantine.as_ref(), now).await?;
+                tx.set_host_network(&host.id, host.desired_network_version, admin, host.quarantine.as_ref(), now)
+                    .await?;
             }
             Self::PromoteUpdate => {
                 tx.promote_network_update(instance()?.id, now).await?;
                 let admin = host.use_admin_network;
-                tx.set_host_network(&host.id, host.network_version, admin, host.quarantine.as_ref(), now).await?;
+                tx.set_host_network(&host.id, host.desired_network_version, admin, host.quarantine.as_ref(), now)
+                    .await?;
             }
             Self::ReleaseOldResources => drop(tx.release_after_network_update(instance()?.id).await?),
             // A host whose instance was removed already has nothing to release.

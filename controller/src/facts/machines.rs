@@ -130,14 +130,14 @@ pub(super) fn dpu(record: &HostRecord, dpu: &Dpu) -> rules::Dpu {
         id: dpu.id.to_string(),
         name: dpu.name.clone(),
         primary: dpu.primary(),
-        desired_network_version: Some(record.host.network_version),
+        desired_network_version: Some(record.host.desired_network_version),
         required_by_instance: record
             .instance
             .as_ref()
             .is_some_and(|instance| instance.required_dpus().contains(&dpu.position)),
-        observed_network_version: seen.and_then(|seen| seen.network_version),
-        instance_observed: seen.is_some_and(|seen| seen.instance_network_version.is_some()),
-        observed_instance_version: seen.and_then(|seen| seen.instance_network_version),
+        observed_network_version: seen.and_then(|seen| seen.observed_network_version),
+        instance_observed: seen.is_some_and(|seen| seen.observed_instance_version.is_some()),
+        observed_instance_version: seen.and_then(|seen| seen.observed_instance_version),
         config_error: seen.and_then(|seen| seen.network_error.clone()).unwrap_or_default(),
         agent_version: seen.and_then(|seen| seen.agent_version.clone()),
         reprovision_requested: asked,

@@ -125,7 +125,7 @@ pub(super) fn instance(record: &HostRecord, found: &Findings<'_>) -> rules::Inst
             .any(|request| request.kind == "custom_ipxe" && request.at >= instance.created_at),
         network_update_pending: instance.network_update.is_some(),
         phone_home_seen: !waits_for_home || instance.phone_home_at.is_some(),
-        network_version: Some(instance.network_version),
+        network_version: Some(instance.desired_instance_version),
         ..facts
     }
 }

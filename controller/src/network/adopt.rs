@@ -47,7 +47,8 @@ pub async fn adopt_settings(store: &Store, site: &SiteNetwork, now: Timestamp) -
     if before.is_some() {
         for host in tx.hosts().await? {
             let quarantine = host.quarantine.as_ref();
-            tx.set_host_network(&host.id, host.network_version, host.use_admin_network, quarantine, now).await?;
+            tx.set_host_network(&host.id, host.desired_network_version, host.use_admin_network, quarantine, now)
+                .await?;
         }
     }
     tx.put_site_note(NOTE, &digest).await?;

@@ -51,7 +51,7 @@ pub fn desired_config(input: DesiredInput<'_>) -> forge::ManagedHostNetworkConfi
                 reason: quarantine.reason.clone(),
             }),
         }),
-        managed_host_config_version: host.network_version.to_string(),
+        managed_host_config_version: host.desired_network_version.to_string(),
         use_admin_network: true,
         admin_interface: Some(admin_interface(&input)),
         route_servers: texts(&site.route_servers),
@@ -78,7 +78,7 @@ pub fn desired_config(input: DesiredInput<'_>) -> forge::ManagedHostNetworkConfi
             interfaces.iter().filter_map(|interface| tenant_interface(&input, instance, interface)).collect();
         let groups = response.tenant_interfaces.iter().filter_map(|one| one.network_security_group.as_ref());
         response.stateful_acls_enabled = groups.into_iter().any(|group| group.stateful_egress);
-        response.instance_network_config_version = instance.network_version.to_string();
+        response.instance_network_config_version = instance.desired_instance_version.to_string();
         response.instance_id = Some(instance.id.into());
         response.vpc_vni = vpc.map(|vpc| vpc.vni);
         virtualization = vpc.map_or(virtualization, |vpc| vpc.virtualization);
@@ -88,7 +88,7 @@ pub fn desired_config(input: DesiredInput<'_>) -> forge::ManagedHostNetworkConfi
             metadata: Some(instance.metadata.clone()),
             instance_type_id: instance.instance_type_id.clone(),
             config: Some(instance.config.clone()),
-            network_config_version: instance.network_version.to_string(),
+            network_config_version: instance.desired_instance_version.to_string(),
             config_version: instance.config_version.to_string(),
             ..Default::default()
         });

@@ -12,8 +12,8 @@ pub(super) async fn renew_networks(
     affected: impl Fn(&Instance) -> bool,
 ) -> Result<(), StoreError> {
     for mut instance in tx.instances().await?.into_iter().filter(|instance| affected(instance)) {
-        let read = instance.network_version;
-        instance.network_version = read.next(now.micros());
+        let read = instance.desired_instance_version;
+        instance.desired_instance_version = read.next(now.micros());
         tx.store_instance(&instance, instance.config_version, read).await?;
     }
     Ok(())

@@ -2,7 +2,7 @@
 //! what it had until an operator frees its addresses, and the DPUs of an instance in a VPC that was its peer know of it
 //! until they have confirmed the end.
 
-use super::VpcError;
+use super::{VpcError, first_unconverged};
 use crate::{
     InstanceId,
     store::{HostRecord, Instance, StoreError, Tx, UpdateStage, Vpc},
@@ -74,12 +74,5 @@ fn unconfirmed(instance: &Instance, record: &HostRecord) -> Option<String> {
     if instance.network_update.as_ref().is_some_and(|update| update.stage == UpdateStage::Promoted) {
         return Some(format!("host {}, whose network is being changed,", record.host.name));
     }
-    let required = instance.required_dpus();
-    let dpu = record.dpus.iter().find(|dpu| {
-        let Some(seen) = record.observations.get(&dpu.id) else { return true };
-        let wanted = required.contains(&dpu.position).then_some(instance.network_version);
-        seen.network_version != Some(record.host.network_version)
-            || (!record.host.use_admin_network && seen.instance_network_version != wanted)
-    });
-    dpu.map(|dpu| format!("DPU {}", dpu.name))
+    first_unconverged(record).map(|(dpu, _)| format!("DPU {}", dpu.name))
 }

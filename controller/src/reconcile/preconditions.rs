@@ -32,13 +32,13 @@ impl<'a> Preconditions<'a> {
             })
         });
         Self {
-            desired: (host.network_version, host.use_admin_network, host.quarantine.as_ref()),
+            desired: (host.desired_network_version, host.use_admin_network, host.quarantine.as_ref()),
             instance: record.instance.as_ref(),
             dpus: record.dpus.iter().map(|dpu| &dpu.id).collect(),
             applied: record
                 .observations
                 .iter()
-                .map(|(id, seen)| (id, seen.network_version, seen.instance_network_version))
+                .map(|(id, seen)| (id, seen.observed_network_version, seen.observed_instance_version))
                 .collect(),
             alerts: alerts.collect(),
         }

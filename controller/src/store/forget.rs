@@ -39,7 +39,7 @@ impl Tx {
     pub async fn forget_dpu(&mut self, id: &MachineId) -> Result<()> {
         let dpu = self.dpu(id).await?.ok_or_else(|| StoreError::missing("DPU", id))?;
         if let Some(host) = self.host(&dpu.host).await? {
-            let network_version = host.network_version;
+            let network_version = host.desired_network_version;
             self.note_forgotten(Forgotten { id, name: &dpu.name, network_version, stays_away: false }).await?;
         }
         self.hold_of(id.as_str()).await?;
@@ -55,7 +55,7 @@ impl Tx {
     /// [`StoreError::Missing`] if it is not known.
     pub async fn forget_host(&mut self, id: &MachineId) -> Result<()> {
         let host = self.host(id).await?.ok_or_else(|| StoreError::missing("host", id))?;
-        let network_version = host.network_version;
+        let network_version = host.desired_network_version;
         self.note_forgotten(Forgotten { id, name: &host.name, network_version, stays_away: true }).await?;
         if let Some(instance) = self.instance_on(id).await? {
             self.hold_of(&instance.id.to_string()).await?;

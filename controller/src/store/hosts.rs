@@ -27,7 +27,7 @@ pub struct Host {
     /// When the site came to know the host.
     pub added_at: Timestamp,
     /// Version of the managed-host network intent, which all DPUs of the host acknowledge.
-    pub network_version: ConfigVersion,
+    pub desired_network_version: ConfigVersion,
     /// Whether the host is to be on the admin network rather than its tenant's.
     pub use_admin_network: bool,
     /// All traffic of the host is to be blocked.
@@ -145,7 +145,7 @@ impl Tx {
         if let Some(host) = known
             && (host.name != new.name || self.places(&new.id).await? != before)
         {
-            self.move_host_network_past(&host.id, past.unwrap_or(host.network_version), now).await?;
+            self.move_host_network_past(&host.id, past.unwrap_or(host.desired_network_version), now).await?;
         }
         Ok(added)
     }
@@ -167,7 +167,7 @@ impl Tx {
     /// [`StoreError::Missing`] if the host is not known.
     pub async fn move_host_network_past(&mut self, id: &MachineId, past: ConfigVersion, now: Timestamp) -> Result<()> {
         let host = self.host(id).await?.ok_or_else(|| StoreError::missing("host", id))?;
-        let read = host.network_version;
+        let read = host.desired_network_version;
         let highest = if past.number() > read.number() { past } else { read };
         sqlx::query("UPDATE hosts SET network_version = $1 WHERE id = $2")
             .bind(highest.next(now.micros()).to_string())
@@ -282,7 +282,7 @@ fn read_host(row: &Row<'_>) -> Result<Host> {
         mac: row.text("mac")?,
         bmc: row.json("bmc")?,
         added_at: row.moment("added_at")?,
-        network_version: row.parsed("network_version")?,
+        desired_network_version: row.parsed("network_version")?,
         use_admin_network: row.int("use_admin_network")? != 0,
         quarantine: row.json_if_any("quarantine")?,
     })

@@ -31,7 +31,7 @@ pub struct Instance {
     /// Rises with every change of `config` or `metadata`.
     pub config_version: ConfigVersion,
     /// Rises with every change of `interfaces`; acknowledged by the DPUs that have one.
-    pub network_version: ConfigVersion,
+    pub desired_instance_version: ConfigVersion,
     /// Interfaces that DPUs are to give it.
     pub interfaces: Vec<InstanceInterface>,
     /// Live network update under way.
@@ -158,7 +158,7 @@ impl Tx {
         .bind(to_json("config", &instance.config)?)
         .bind(to_json("metadata", &instance.metadata)?)
         .bind(instance.config_version.to_string())
-        .bind(instance.network_version.to_string())
+        .bind(instance.desired_instance_version.to_string())
         .bind(to_json("interfaces", &instance.interfaces)?)
         .bind(micros(instance.created_at))
         .execute(&mut *self.inner)
@@ -230,7 +230,7 @@ impl Tx {
         .bind(to_json("config", &instance.config)?)
         .bind(to_json("metadata", &instance.metadata)?)
         .bind(instance.config_version.to_string())
-        .bind(instance.network_version.to_string())
+        .bind(instance.desired_instance_version.to_string())
         .bind(to_json("interfaces", &instance.interfaces)?)
         .bind(update)
         .bind(instance.deletion_requested_at.map(micros))
@@ -251,7 +251,7 @@ impl Tx {
     /// [`StoreError::Missing`] if the instance has no requested update.
     pub async fn promote_network_update(&mut self, id: InstanceId, now: Timestamp) -> Result<ConfigVersion> {
         let mut instance = self.instance(id).await?.ok_or_else(|| StoreError::missing("instance", id))?;
-        let read = instance.network_version;
+        let read = instance.desired_instance_version;
         match &mut instance.network_update {
             Some(update) if update.stage == UpdateStage::Requested => {
                 std::mem::swap(&mut update.interfaces, &mut instance.interfaces);
@@ -259,9 +259,9 @@ impl Tx {
             }
             _ => return Err(StoreError::missing("requested network update of instance", id)),
         }
-        instance.network_version = read.next(now.micros());
+        instance.desired_instance_version = read.next(now.micros());
         self.store_instance(&instance, instance.config_version, read).await?;
-        Ok(instance.network_version)
+        Ok(instance.desired_instance_version)
     }
 
     /// Ends a promoted live network update: gives back every address of the instance that its present interfaces do not
@@ -284,7 +284,7 @@ impl Tx {
                 released.push(held.address);
             }
         }
-        self.store_instance(&instance, instance.config_version, instance.network_version).await?;
+        self.store_instance(&instance, instance.config_version, instance.desired_instance_version).await?;
         Ok(released)
     }
 
@@ -327,7 +327,7 @@ fn read_instance(row: &Row<'_>) -> Result<Instance> {
         config: row.json("config")?,
         metadata: row.json("metadata")?,
         config_version: row.parsed("config_version")?,
-        network_version: row.parsed("network_version")?,
+        desired_instance_version: row.parsed("network_version")?,
         interfaces: row.json("interfaces")?,
         network_update: row.json_if_any("network_update")?,
         created_at: row.moment("created_at")?,

@@ -20,11 +20,11 @@ pub struct Observation {
     /// Version of the agent.
     pub agent_version: Option<String>,
     /// Managed-host network version that it runs; none means not acknowledged.
-    pub network_version: Option<ConfigVersion>,
+    pub observed_network_version: Option<ConfigVersion>,
     /// Instance network version that it runs; none means it observes no instance network.
-    pub instance_network_version: Option<ConfigVersion>,
+    pub observed_instance_version: Option<ConfigVersion>,
     /// Instance config version that it knows.
-    pub instance_config_version: Option<ConfigVersion>,
+    pub observed_instance_config_version: Option<ConfigVersion>,
     /// Instance that it serves.
     pub instance: Option<InstanceId>,
     /// Why its last configuration attempt failed.
@@ -69,9 +69,9 @@ impl Tx {
         .bind(seen.dpu.as_str())
         .bind(micros(seen.observed_at))
         .bind(&seen.agent_version)
-        .bind(seen.network_version.map(|version| version.to_string()))
-        .bind(seen.instance_network_version.map(|version| version.to_string()))
-        .bind(seen.instance_config_version.map(|version| version.to_string()))
+        .bind(seen.observed_network_version.map(|version| version.to_string()))
+        .bind(seen.observed_instance_version.map(|version| version.to_string()))
+        .bind(seen.observed_instance_config_version.map(|version| version.to_string()))
         .bind(seen.instance.map(|id| id.to_string()))
         .bind(&seen.network_error)
         .bind(seen.certificate_expiry)
@@ -113,9 +113,9 @@ fn read_observation(row: &Row<'_>) -> Result<Observation> {
         dpu: row.parsed("dpu_id")?,
         observed_at: row.moment("observed_at")?,
         agent_version: row.text_if_any("agent_version")?,
-        network_version: row.parsed_if_any("network_version")?,
-        instance_network_version: row.parsed_if_any("instance_network_version")?,
-        instance_config_version: row.parsed_if_any("instance_config_version")?,
+        observed_network_version: row.parsed_if_any("network_version")?,
+        observed_instance_version: row.parsed_if_any("instance_network_version")?,
+        observed_instance_config_version: row.parsed_if_any("instance_config_version")?,
         instance: row.parsed_if_any("instance_id")?,
         network_error: row.text_if_any("network_error")?,
         certificate_expiry: row.int_if_any("certificate_expiry")?,

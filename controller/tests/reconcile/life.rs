@@ -47,8 +47,8 @@ async fn p0_of_the_primary_dpu_holds_the_host_up_and_explain_names_it() {
     let record = site.record(0).await;
     // The versions are right, but the session to the top-of-rack switch is down.
     let report = Report {
-        network: Some(record.host.network_version.to_string()),
-        instance: Some(record.instance.unwrap().network_version.to_string()),
+        network: Some(record.host.desired_network_version.to_string()),
+        instance: Some(record.instance.unwrap().desired_instance_version.to_string()),
         alert: Some(("BgpPeeringTor", "PreventAllocations")),
     };
     site.report(0, 0, report).await;
@@ -73,9 +73,11 @@ async fn release(site: &TestSite, instance: common::InstanceId) {
         loop {
             for dpu in 0..crate::site::DPUS {
                 let record = site.record(0).await;
-                let network =
-                    record.observations.get(&crate::site::dpu_id(0, dpu)).and_then(|seen| seen.network_version);
-                let instance = record.instance.map(|instance| instance.network_version.to_string());
+                let network = record
+                    .observations
+                    .get(&crate::site::dpu_id(0, dpu))
+                    .and_then(|seen| seen.observed_network_version);
+                let instance = record.instance.map(|instance| instance.desired_instance_version.to_string());
                 site.report(0, dpu, Report { network: network.map(|v| v.to_string()), instance, alert: None }).await;
             }
             for event in ["discovered", "rebooted"] {
@@ -188,8 +190,8 @@ async fn a_live_update_keeps_the_old_addresses_until_every_dpu_has_acknowledged(
     assert_eq!(site.instance_addresses().await.len(), 2);
     site.until_state(0, "Assigned/NetworkConfigUpdate/WaitingForConfigSynced").await;
     let promoted = site.record(0).await;
-    assert_ne!(promoted.host.network_version, before.host.network_version);
-    assert_ne!(promoted.instance.unwrap().network_version, before.instance.unwrap().network_version);
+    assert_ne!(promoted.host.desired_network_version, before.host.desired_network_version);
+    assert_ne!(promoted.instance.unwrap().desired_instance_version, before.instance.unwrap().desired_instance_version);
     site.acknowledge(0, 0).await;
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     assert_eq!(site.state(0).await, "Assigned/NetworkConfigUpdate/WaitingForConfigSynced");

@@ -186,7 +186,7 @@ async fn an_unreadable_host_version_acknowledges_nothing_but_the_report_counts(d
     site.report(status).await.unwrap();
     let mut tx = site.store.read().await.unwrap();
     let seen = tx.observation(&dpu(1, 0)).await.unwrap().unwrap();
-    assert_eq!((seen.network_version, seen.network_error.as_deref()), (None, Some("nv config apply failed")));
+    assert_eq!((seen.observed_network_version, seen.network_error.as_deref()), (None, Some("nv config apply failed")));
 }
 
 async fn interfaces_count_only_with_an_instance_version(database: &Database) {

@@ -86,7 +86,7 @@ fn made() -> ManagedHostNetworkConfigResponse {
         mac: String::new(),
         bmc: Bmc::default(),
         added_at: Timestamp::default(),
-        network_version: "V3-T1733950583707475".parse().unwrap(),
+        desired_network_version: "V3-T1733950583707475".parse().unwrap(),
         use_admin_network: false,
         quarantine: None,
     };
@@ -108,7 +108,7 @@ fn made() -> ManagedHostNetworkConfigResponse {
         config: Default::default(),
         metadata: Default::default(),
         config_version: "V1-T1733950572461281".parse().unwrap(),
-        network_version: "V1-T1733950572461281".parse().unwrap(),
+        desired_instance_version: "V1-T1733950572461281".parse().unwrap(),
         interfaces: vec![InstanceInterface {
             dpu_position: 0,
             function: PortFunction::Physical,

@@ -244,7 +244,7 @@ async fn changed_networks_make_every_host_confirm_and_must_fit_what_is_given_out
     add_hosts(&store, Some(&network), &hosts, now).await.unwrap();
     let versions = async || {
         let all = store.read().await.unwrap().hosts().await.unwrap();
-        all.iter().map(|host| host.network_version.number()).collect::<Vec<_>>()
+        all.iter().map(|host| host.desired_network_version.number()).collect::<Vec<_>>()
     };
     for (changed, after) in [(false, [1, 1]), (false, [1, 1])] {
         assert_eq!(adopt_settings(&store, &network, now).await.unwrap(), changed);

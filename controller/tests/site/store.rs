@@ -53,14 +53,14 @@ async fn of_two_moves_from_one_version_one_wins_and_the_other_leaves_no_trace(da
 async fn a_stale_network_version_changes_nothing(database: &Database) {
     let site = TestSite::start(&database.url).await;
     let mut tx = site.store.write().await.unwrap();
-    let read = tx.host(&host(1)).await.unwrap().unwrap().network_version;
+    let read = tx.host(&host(1)).await.unwrap().unwrap().desired_network_version;
     let next = tx.set_host_network(&host(1), read, false, None, Timestamp::now()).await.unwrap();
     assert!(matches!(
         tx.set_host_network(&host(1), read, true, None, Timestamp::now()).await,
         Err(StoreError::Conflict { .. })
     ));
     let stored = tx.host(&host(1)).await.unwrap().unwrap();
-    assert_eq!((stored.network_version, stored.use_admin_network), (next, false));
+    assert_eq!((stored.desired_network_version, stored.use_admin_network), (next, false));
 }
 
 async fn staying_keeps_the_version_and_moving_on_meanwhile_wins(database: &Database) {
@@ -310,9 +310,9 @@ async fn extreme_values_come_back_as_they_were(database: &Database) {
         dpu: dpu(1, 0),
         observed_at: moment,
         agent_version: Some(String::new()),
-        network_version: Some(version),
-        instance_network_version: None,
-        instance_config_version: None,
+        observed_network_version: Some(version),
+        observed_instance_version: None,
+        observed_instance_config_version: None,
         instance: Some(InstanceId::random()),
         network_error: None,
         certificate_expiry: Some(i64::MIN),

@@ -191,7 +191,7 @@ impl TestSite {
     pub(crate) async fn use_admin_network(&self, id: &MachineId, admin: bool) {
         let mut tx = self.store.write().await.unwrap();
         let host = tx.host(id).await.unwrap().unwrap();
-        tx.set_host_network(id, host.network_version, admin, None, Timestamp::now()).await.unwrap();
+        tx.set_host_network(id, host.desired_network_version, admin, None, Timestamp::now()).await.unwrap();
         tx.commit().await.unwrap();
     }
 }

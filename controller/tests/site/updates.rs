@@ -256,7 +256,7 @@ async fn a_renamed_host_and_a_dpu_at_another_place_are_for_the_dpus_to_confirm(d
     let mut hosts = controller::check_hosts(&file.hosts, &"Ready".into()).unwrap();
     let version = async |hosts: &[controller::store::NewHost]| {
         controller::add_hosts(&site.store, Some(&site.network), hosts, Timestamp::now()).await.unwrap();
-        site.store.read().await.unwrap().host(&host(1)).await.unwrap().unwrap().network_version.number()
+        site.store.read().await.unwrap().host(&host(1)).await.unwrap().unwrap().desired_network_version.number()
     };
     hosts[0].bmc.url = "https://192.0.2.9".into();
     assert_eq!(version(&hosts).await, 1, "no DPU is told of its host's BMC");

@@ -70,7 +70,7 @@ impl ForgeService {
             config,
             metadata,
             config_version: ConfigVersion::first(now.micros()),
-            network_version: ConfigVersion::first(now.micros()),
+            desired_instance_version: ConfigVersion::first(now.micros()),
             interfaces,
             network_update: None,
             created_at: now,

@@ -66,15 +66,15 @@ impl ForgeService {
             all.push(forge::DpuNetworkStatus {
                 dpu_machine_id: Some((&seen.dpu).into()),
                 observed_at: Some(seen.observed_at.into()),
-                network_config_version: seen.network_version.map(|version| version.to_string()),
-                instance_network_config_version: seen.instance_network_version.map(|version| version.to_string()),
+                network_config_version: seen.observed_network_version.map(|version| version.to_string()),
+                instance_network_config_version: seen.observed_instance_version.map(|version| version.to_string()),
                 interfaces: seen.details.interfaces,
                 network_config_error: seen.network_error,
                 instance_id: seen.instance.map(Into::into),
                 dpu_agent_version: seen.agent_version,
                 client_certificate_expiry_unix_epoch_secs: seen.certificate_expiry,
                 dpu_health: agent.map(Into::into),
-                instance_config_version: seen.instance_config_version.map(|version| version.to_string()),
+                instance_config_version: seen.observed_instance_config_version.map(|version| version.to_string()),
                 fabric_interfaces: Vec::new(),
                 last_dhcp_requests: seen.details.last_dhcp_requests,
                 dpu_extension_service_version: seen.details.extension_service_version,
@@ -88,10 +88,11 @@ impl ForgeService {
 /// Reads a status without its health.
 fn read(status: forge::DpuNetworkStatus, dpu: proto::MachineId, now: Timestamp) -> Result<Observation, Status> {
     // A managed-host version that cannot be read acknowledges nothing, but the rest of the report counts.
-    let network_version = status.network_config_version.as_deref().and_then(|text| text.parse().ok());
-    let instance_network_version =
+    let observed_network_version = status.network_config_version.as_deref().and_then(|text| text.parse().ok());
+    let observed_instance_version =
         version("instance_network_config_version", status.instance_network_config_version.as_deref())?;
-    let instance_config_version = version("instance_config_version", status.instance_config_version.as_deref())?;
+    let observed_instance_config_version =
+        version("instance_config_version", status.instance_config_version.as_deref())?;
     version("dpu_extension_service_version", status.dpu_extension_service_version.as_deref())?;
     let lists = [
         ("interfaces", status.interfaces.len()),
@@ -101,7 +102,7 @@ fn read(status: forge::DpuNetworkStatus, dpu: proto::MachineId, now: Timestamp) 
     if let Some((field, length)) = lists.into_iter().find(|(_, length)| *length > MOST_ENTRIES) {
         return Err(invalid(field, format_args!("{length} entries are more than {MOST_ENTRIES}")));
     }
-    let interfaces = if instance_network_version.is_some() { status.interfaces } else { Vec::new() };
+    let interfaces = if observed_instance_version.is_some() { status.interfaces } else { Vec::new() };
     for (place, interface) in interfaces.iter().enumerate() {
         check_interface(&format!("interfaces[{place}]"), interface)?;
     }
@@ -115,9 +116,9 @@ fn read(status: forge::DpuNetworkStatus, dpu: proto::MachineId, now: Timestamp) 
         dpu,
         observed_at: now,
         agent_version: status.dpu_agent_version.map(|text| plain(&text)),
-        network_version,
-        instance_network_version,
-        instance_config_version,
+        observed_network_version,
+        observed_instance_version,
+        observed_instance_config_version,
         instance: instance.map(|id| instance_id("instance_id", Some(id))).transpose()?,
         network_error: status.network_config_error.map(|text| plain(&text)).filter(|text| !text.is_empty()),
         certificate_expiry: status.client_certificate_expiry_unix_epoch_secs,

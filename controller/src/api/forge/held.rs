@@ -24,7 +24,7 @@ pub(super) struct Runs {
 
 impl Runs {
     pub(super) fn of_report(seen: &Observation) -> Self {
-        Self { network: seen.network_version, instance: seen.instance.zip(seen.instance_network_version) }
+        Self { network: seen.observed_network_version, instance: seen.instance.zip(seen.observed_instance_version) }
     }
 
     /// What comes with a request for a configuration, of agents that send it. What cannot be read says nothing.
@@ -45,10 +45,10 @@ impl Runs {
     /// What of it the site never gave, if there is such a thing. An instance that the host does not have says nothing: it
     /// may have been released.
     pub(super) fn never_given(&self, host: &Host, instance: Option<&Instance>, now: Timestamp) -> Option<HeldVersions> {
-        let network = self.network.filter(|runs| is_foreign(*runs, host.network_version));
+        let network = self.network.filter(|runs| is_foreign(*runs, host.desired_network_version));
         let of_instance = self.instance.zip(instance).filter(|((id, _), instance)| *id == instance.id);
         let instance_network = of_instance
-            .filter(|((_, runs), instance)| is_foreign(*runs, instance.network_version))
+            .filter(|((_, runs), instance)| is_foreign(*runs, instance.desired_instance_version))
             .map(|((_, runs), _)| runs);
         (network.is_some() || instance_network.is_some()).then_some(HeldVersions {
             network,

@@ -25,7 +25,9 @@ impl ForgeService {
         }
         let mut instance = found.ok_or_else(|| Status::not_found(format!("there is no instance {id}")))?;
         instance.phone_home_at = Some(now);
-        tx.store_instance(&instance, instance.config_version, instance.network_version).await.map_err(from_store)?;
+        tx.store_instance(&instance, instance.config_version, instance.desired_instance_version)
+            .await
+            .map_err(from_store)?;
         tx.commit().await.map_err(from_store)?;
         self.dirty.mark(instance.host);
         Ok(forge::InstancePhoneHomeLastContactResponse { timestamp: Some(now.into()) })

@@ -56,7 +56,7 @@ impl ForgeService {
         if host.quarantine == wanted {
             return Ok(host.quarantine);
         }
-        tx.set_host_network(id, host.network_version, host.use_admin_network, wanted.as_ref(), now)
+        tx.set_host_network(id, host.desired_network_version, host.use_admin_network, wanted.as_ref(), now)
             .await
             .map_err(from_store)?;
         tx.commit().await.map_err(from_store)?;

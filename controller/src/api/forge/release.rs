@@ -34,7 +34,7 @@ impl ForgeService {
                 return Err(Status::failed_precondition(format!("instance {id} cannot be released: {refusal}")));
             }
             instance.deletion_requested_at = Some(now);
-            tx.store_instance(&instance, instance.config_version, instance.network_version)
+            tx.store_instance(&instance, instance.config_version, instance.desired_instance_version)
                 .await
                 .map_err(from_store)?;
         }

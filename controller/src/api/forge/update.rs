@@ -61,10 +61,10 @@ impl ForgeService {
         }
         let metadata = metadata.unwrap_or_else(|| instance.metadata.clone());
         let changed = instance.config != config || instance.metadata != metadata;
-        let (read, read_network) = (instance.config_version, instance.network_version);
+        let (read, read_network) = (instance.config_version, instance.desired_instance_version);
         if changed {
             if told_to_dpus(&instance.config) != told_to_dpus(&config) {
-                instance.network_version = read_network.next(now.micros());
+                instance.desired_instance_version = read_network.next(now.micros());
             }
             instance.config = config;
             instance.metadata = metadata;

@@ -5,7 +5,7 @@ use rules::TenantState;
 
 use crate::{
     Judge,
-    network::host_side,
+    network::{first_unconverged, host_side},
     store::{HostRecord, Instance, InstanceInterface, PortFunction, Vpc},
 };
 
@@ -26,7 +26,7 @@ pub(super) fn instance(instance: Instance, record: &HostRecord, vpcs: &[Vpc], ju
             }),
             configs_synced: network_sync,
         }),
-        network_config_version: instance.network_version.to_string(),
+        network_config_version: instance.desired_instance_version.to_string(),
         config_version: instance.config_version.to_string(),
         metadata: Some(instance.metadata),
         instance_type_id: instance.instance_type_id,
@@ -56,8 +56,8 @@ fn tenant_state(record: &HostRecord, judge: &Judge, pending: Option<&str>) -> (f
     (state, if detail.is_empty() { pending.unwrap_or_default().to_owned() } else { detail })
 }
 
-/// Why the instance's network does not count as applied: first a required DPU that is not there, then one without the
-/// managed-host version, then a required one without the instance version or with another config version, then health.
+/// Why the instance's network does not count as applied: first a required DPU that is not there, then one that does not run
+/// what it should, then one with another config version, then health.
 fn unsynced(instance: &Instance, record: &HostRecord, judge: &Judge) -> Option<String> {
     if instance.network_update.is_some() {
         return Some("network update in progress".to_owned());
@@ -65,27 +65,15 @@ fn unsynced(instance: &Instance, record: &HostRecord, judge: &Judge) -> Option<S
     if let Some(place) = instance.missing_dpus(&record.dpus).first() {
         return Some(format!("the host has no DPU at place {place}, which the instance needs"));
     }
-    let wanted = record.host.network_version;
-    for dpu in &record.dpus {
-        match record.observations.get(&dpu.id).and_then(|seen| seen.network_version) {
-            Some(seen) if seen == wanted => {}
-            Some(seen) => return Some(format!("DPU {} has host network {seen}, not {wanted}", dpu.name)),
-            None => return Some(format!("DPU {} has not acknowledged host network {wanted}", dpu.name)),
-        }
+    if let Some((dpu, why)) = first_unconverged(record) {
+        return Some(format!("DPU {} {why}", dpu.name));
     }
-    let wanted = instance.network_version;
-    let required = instance.required_dpus();
+    let (desired, required) = (instance.config_version, instance.required_dpus());
     for dpu in record.dpus.iter().filter(|dpu| required.contains(&dpu.position)) {
-        match record.observations.get(&dpu.id).and_then(|seen| seen.instance_network_version) {
-            Some(seen) if seen == wanted => {}
-            Some(seen) => return Some(format!("DPU {} has instance network {seen}, not {wanted}", dpu.name)),
-            None => return Some(format!("DPU {} has not acknowledged instance network {wanted}", dpu.name)),
-        }
         // Agents need not say it.
-        let wanted = instance.config_version;
-        let seen = record.observations.get(&dpu.id).and_then(|seen| seen.instance_config_version);
-        if let Some(seen) = seen.filter(|seen| *seen != wanted) {
-            return Some(format!("DPU {} has instance config {seen}, not {wanted}", dpu.name));
+        let observed = record.observations.get(&dpu.id).and_then(|seen| seen.observed_instance_config_version);
+        if let Some(observed) = observed.filter(|observed| *observed != desired) {
+            return Some(format!("DPU {} has instance config {observed}, not {desired}", dpu.name));
         }
     }
     if record.host.use_admin_network {
@@ -107,7 +95,7 @@ fn interface_status(
         .iter()
         .find(|dpu| dpu.position == interface.dpu_position)
         .and_then(|dpu| record.observations.get(&dpu.id))
-        .filter(|seen| seen.instance_network_version == Some(instance.network_version));
+        .filter(|seen| seen.observed_instance_version == Some(instance.desired_instance_version));
     let observed = seen.and_then(|seen| {
         let mut all = seen.details.interfaces.iter();
         all.find(|observed| observed.internal_uuid.as_ref().is_some_and(|id| id.value == uuid))

@@ -20,10 +20,10 @@ impl SiteService {
         }
         if let Some(past) = held.instance_network
             && let Some(mut instance) = tx.instance_on(&dpu.host).await.map_err(from_store)?
-            && past.number() >= instance.network_version.number()
+            && past.number() >= instance.desired_instance_version.number()
         {
-            let read = instance.network_version;
-            instance.network_version = past.next(now.micros());
+            let read = instance.desired_instance_version;
+            instance.desired_instance_version = past.next(now.micros());
             tx.store_instance(&instance, instance.config_version, read).await.map_err(from_store)?;
         }
         tx.release_hold(&dpu.id).await.map_err(from_store)?;

@@ -88,7 +88,7 @@ impl SiteService {
         Ok(site::HostDetail {
             summary: Some(self.summary(&record)),
             state_version: record.life.version.to_string(),
-            network_config_version: record.host.network_version.to_string(),
+            network_config_version: record.host.desired_network_version.to_string(),
             use_admin_network: record.host.use_admin_network,
             dpus,
             alerts,

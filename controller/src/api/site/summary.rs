@@ -4,6 +4,7 @@ use proto::site;
 
 use crate::{
     Timestamp, facts,
+    network::{NetworkVersions, unconverged},
     store::{Dpu, HostRecord, OutcomeKind},
 };
 
@@ -40,26 +41,22 @@ pub(super) fn host(record: &HostRecord) -> site::HostSummary {
 /// A DPU, and whether it is where it should be.
 pub(super) struct DpuView {
     pub(super) status: site::DpuStatus,
-    current: bool,
+    converged: bool,
 }
 
 impl DpuView {
     fn ready(&self) -> bool {
-        self.current && self.status.healthy
+        self.converged && self.status.healthy
     }
 }
 
 pub(super) fn dpu(record: &HostRecord, dpu: &Dpu) -> DpuView {
     let seen = record.observations.get(&dpu.id);
     let text = |version: Option<proto::ConfigVersion>| version.map(|version| version.to_string()).unwrap_or_default();
-    let instance = record.instance.as_ref().filter(|instance| instance.required_dpus().contains(&dpu.position));
-    let wanted = instance.filter(|_| !record.host.use_admin_network).map(|instance| instance.network_version);
+    let (desired, observed) = (NetworkVersions::desired(record, dpu), NetworkVersions::observed(record, dpu));
     let alerts: Vec<site::Alert> = machine_alerts(record, &dpu.id, &dpu.name);
     let reported = record.health.get(&dpu.id).into_iter().flatten();
     let agent = reported.map(|applied| applied.report.source.as_str()).any(|source| source == facts::AGENT_SOURCE);
-    let current = seen.is_some_and(|seen| {
-        seen.network_version == Some(record.host.network_version) && seen.instance_network_version == wanted
-    });
     let status = site::DpuStatus {
         name: dpu.name.clone(),
         machine_id: dpu.id.to_string(),
@@ -68,16 +65,16 @@ pub(super) fn dpu(record: &HostRecord, dpu: &Dpu) -> DpuView {
         loopback_ip: String::new(),
         agent_version: seen.and_then(|seen| seen.agent_version.clone()).unwrap_or_default(),
         last_report: time(seen.map(|seen| seen.observed_at)),
-        desired_network_config_version: record.host.network_version.to_string(),
-        applied_network_config_version: text(seen.and_then(|seen| seen.network_version)),
-        desired_instance_network_config_version: text(wanted),
-        applied_instance_network_config_version: text(seen.and_then(|seen| seen.instance_network_version)),
+        desired_network_config_version: text(desired.host),
+        applied_network_config_version: text(observed.host),
+        desired_instance_network_config_version: text(desired.instance),
+        applied_instance_network_config_version: text(observed.instance),
         network_config_error: seen.and_then(|seen| seen.network_error.clone()).unwrap_or_default(),
         // Whatever it says of its health: what it is to run does not run.
         healthy: agent && alerts.is_empty() && seen.is_none_or(|seen| seen.network_error.is_none()),
         alerts,
     };
-    DpuView { status, current }
+    DpuView { status, converged: unconverged(record, dpu).is_none() }
 }
 
 /// Alerts of all reports on the host and its DPUs.
