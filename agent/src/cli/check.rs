@@ -1,3 +1,5 @@
+//! `dpu-agent check`: probes the DPU once and prints what was found.
+
 use std::process::ExitCode;
 
 use agent::{Agent, Findings, Settings, Severity};

@@ -1,3 +1,5 @@
+//! `dpu-agent render`: the files for a response, without a DPU. It is how templates are written and tried.
+
 use std::{
     fs, io,
     io::{IsTerminal as _, Read as _, Write as _},
@@ -175,7 +177,7 @@ fn read(path: &Path) -> anyhow::Result<NetworkConfig> {
             let mut text = String::new();
             io::stdin().read_to_string(&mut text).map(|_| text)
         }
-        _ => types::read_text(path, agent::MOST_BYTES),
+        _ => types::read_text(path, agent::MAX_FILE_BYTES),
     };
     let name = if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() };
     let text = text.with_context(|| format!("cannot read {name}"))?;

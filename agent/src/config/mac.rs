@@ -1,3 +1,5 @@
+//! MAC addresses, in any spelling that labels and tools have.
+
 use std::{fmt, str::FromStr};
 
 /// A MAC address, however it was spelled.

@@ -1,3 +1,5 @@
+//! Collects what the probes found, and turns it into the report.
+
 use std::collections::BTreeMap;
 
 use proto::health::{HealthProbeAlert, HealthProbeSuccess, HealthReport};

@@ -1,3 +1,5 @@
+//! Reader of `df`.
+
 use nom::{
     IResult, Parser,
     branch::alt,

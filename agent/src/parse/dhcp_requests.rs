@@ -1,3 +1,5 @@
+//! Readers of the files in which DHCP servers record requests.
+
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
 use nom::{
@@ -46,10 +48,10 @@ fn kea_lease(line: &str) -> IResult<&str, LeaseRequest> {
 /// [`ParseFault`] where the text is no such JSON.
 pub fn dhcp_timestamps(text: &str) -> Result<BTreeMap<String, i64>, ParseFault> {
     #[derive(Deserialize)]
-    struct Raw {
+    struct RawTimestamps {
         timestamps: BTreeMap<String, String>,
     }
-    let raw: Raw = json("dhcp_timestamps.json", text, "a JSON object with timestamps")?;
+    let raw: RawTimestamps = json("dhcp_timestamps.json", text, "a JSON object with timestamps")?;
     let time = |(id, text): (String, String)| Some((id, text.parse::<Timestamp>().ok()?.seconds));
     Ok(raw.timestamps.into_iter().filter_map(time).collect())
 }

@@ -1,3 +1,5 @@
+//! Readers of `ip` and `bridge`, which print JSON.
+
 use serde::{Deserialize, Serialize};
 
 use super::{fault::ParseFault, nv_objects::json};

@@ -1,3 +1,5 @@
+//! All readers by name, for `dpu-agent parse` and for tests that feed each of them.
+
 use serde::Serialize;
 use serde_json::Value;
 

@@ -1,3 +1,5 @@
+//! Readers of NVUE's JSON: system, interfaces, MAC table; and the reading of JSON that other readers use.
+
 use std::collections::BTreeMap;
 
 use nom::{

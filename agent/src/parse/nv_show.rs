@@ -1,3 +1,5 @@
+//! Reader of the tables that `nv show` prints, whichever columns they have.
+
 use std::iter;
 
 use nom::{

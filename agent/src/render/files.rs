@@ -1,3 +1,5 @@
+//! All files for one configuration, what to expect once they are in use, and why there are none.
+
 use std::{
     collections::BTreeSet,
     fmt::{self, Write as _},

@@ -12,7 +12,7 @@
 //! Words are separated by blanks. A part in double quotes (with JSON's escapes) may hold anything, and joins with what
 //! stands directly before and behind it: `vlan"1 6"` is one word. What templates fill in is quoted where it must be.
 
-use super::marks::{Place, unmark};
+use super::marks::{TemplateLine, unmark};
 use crate::lint::{Clash, Node};
 
 /// A line that is no statement, or contradicts an earlier one.
@@ -20,7 +20,7 @@ use crate::lint::{Clash, Node};
 #[error("`{text}`: {fault}")]
 pub(crate) struct StatementError {
     /// Template and line that the statement comes from, if it is marked.
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<TemplateLine>,
     pub(crate) text: String,
     pub(crate) fault: String,
 }
@@ -49,7 +49,7 @@ pub(crate) fn read(text: &str) -> Result<Node, StatementError> {
 }
 
 /// Where the first statement at or below a path comes from; names of the path are separated by `/`, as the lint does.
-pub(crate) fn place(text: &str, path: &str) -> Option<Place> {
+pub(crate) fn place(text: &str, path: &str) -> Option<TemplateLine> {
     let mut found = None;
     // Text that has been read has no more faults.
     let _ = each(text, |names, _, _, place| {
@@ -63,10 +63,10 @@ pub(crate) fn place(text: &str, path: &str) -> Option<Place> {
     found
 }
 
-/// Hands each statement over: its whole path, its value, its line and where that comes from.
+/// ProbeRunner each statement over: its whole path, its value, its line and where that comes from.
 fn each(
     text: &str,
-    mut take: impl FnMut(&[String], Option<&str>, &str, Option<Place>) -> Result<(), StatementError>,
+    mut take: impl FnMut(&[String], Option<&str>, &str, Option<TemplateLine>) -> Result<(), StatementError>,
 ) -> Result<(), StatementError> {
     let mut base: Vec<String> = Vec::new();
     for marked in text.lines() {
@@ -234,7 +234,7 @@ mod tests {
             assert_eq!(read(text).unwrap_err().to_string(), fault);
         }
         let error = read(&format!("a = 1\na = 2{}", mark("nvue/x.nv.j2", 7))).unwrap_err();
-        let place = Place { template: "nvue/x.nv.j2".into(), line: 7 };
+        let place = TemplateLine { template: "nvue/x.nv.j2".into(), line: 7 };
         assert_eq!((error.text.as_str(), error.place), ("a = 2", Some(place)));
     }
 

@@ -101,7 +101,7 @@ pub(super) fn device_name(field: impl fmt::Display, text: &str, longest: usize) 
     Ok(text.into())
 }
 
-/// A host name with or without domain; DHCP hands it out, so it must be one.
+/// A host name with or without domain; DHCP probes it out, so it must be one.
 pub(super) fn host_name(field: impl fmt::Display, text: &str) -> Result<Option<String>, ConfigError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let label = |label: &str| (1..=63).contains(&label.len()) && label.bytes().all(plain);

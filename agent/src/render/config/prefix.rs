@@ -1,3 +1,5 @@
+//! Addresses and prefixes in the words of the response.
+
 use std::{
     fmt,
     net::{IpAddr, Ipv4Addr},

@@ -1,3 +1,5 @@
+//! Which parts of a response are read at all.
+
 use proto::forge::ResolvedNetworkSecurityGroupRule;
 
 use super::{Network, Virtualization};

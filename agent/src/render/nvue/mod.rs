@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::{
     Environment, NetworkConfig, RenderError, TemplateError, Templates, Underlay,
     config::{Function, Port, Prefix, Virtualization},
-    marks::Place,
+    marks::TemplateLine,
     statements,
 };
 use crate::lint::{self, Fault, Node};
@@ -69,7 +69,7 @@ fn fingerprint(root: &Node) -> u64 {
 }
 
 /// A fault where it comes from, or else in the template that is at the root of it.
-fn located(root: &str, place: Option<Place>, fault: String) -> TemplateError {
+fn located(root: &str, place: Option<TemplateLine>, fault: String) -> TemplateError {
     let (file, line) = place.map_or((root.into(), 0), |place| (place.template, place.line));
     TemplateError { file, line, fault }
 }

@@ -1,4 +1,6 @@
-//! The straight line: one pass after the other, each from the controller's answer to the report.
+//! One pass after the other, each a straight line from the controller's response to the report. `cli` runs it.
+
+mod proof;
 
 use std::{
     path::PathBuf,
@@ -7,52 +9,40 @@ use std::{
 
 use crate::{
     Settings,
-    apply::{Before, apply, on_disk},
+    apply::{Before, Running, apply, on_disk, plan},
     config::ProbeFamily,
-    container::Container,
-    controller::Controller,
-    fetch::{Answer, Desired, Isolation},
+    controller::{Controller, Instruction, Isolation, Renewal, Report, Response, Retry},
+    desired::Desired,
+    hbn::{HbnContainer, HostPorts, Release, last_dhcp_requests},
     health::{self, Findings, Severity},
-    intent::Digest,
-    last_request::last_dhcp_requests,
-    marker::{Applied, Marker, timestamp},
-    observe::Ports,
-    plan::{Running, plan},
-    proof::{prove, uplinks_up},
-    release::Release,
     render::Expectations,
-    renewal::Renewal,
-    report::{Report, status},
-    retry::Retry,
-    status::{Runs, Said, StatusFile, alert_lines},
-    wanted::Wanted,
+    state::{AppliedDir, Digest, LastResponse, Marker, Runs, StatusFile, timestamp},
 };
+use proof::{prove, uplinks_up};
 
-/// Keeps one DPU at what its controller wants.
+/// Keeps one DPU at the configuration that its controller wants.
 pub struct Agent {
     settings: Settings,
     controller: Controller,
     isolation: Isolation,
     release: Release,
-    wanted: Wanted,
-    applied: Applied,
+    desired: Desired,
+    applied: AppliedDir,
     marker: Option<Marker>,
     /// What the marker says is known to be true.
     verified: bool,
     /// What a healthy DPU shows with what runs.
     expected: Expectations,
     hbn_was_silent: bool,
-    /// HBN made its interfaces anew: it came back, or the DPU booted.
-    interfaces_anew: bool,
+    /// HBN recreated its interfaces: it came back, or the DPU booted.
+    interfaces_recreated: bool,
     failure: Option<String>,
     retry: Retry<(Digest, Option<Digest>)>,
     changed: Option<Instant>,
-    said: Said,
-    /// The controller did not say last that it does not know this DPU.
-    known: bool,
+    response: LastResponse,
     report_failure: Option<String>,
     renewal: Renewal,
-    container: Container,
+    container: HbnContainer,
     status: Option<StatusFile>,
 }
 
@@ -69,12 +59,12 @@ pub enum AgentError {
     },
 }
 
-/// What one pass came to.
+/// The result of one pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pass {
     /// Time to wait before the next one.
     pub next_in: Duration,
-    /// Nothing is in alert.
+    /// No probe is in alert.
     pub healthy: bool,
 }
 
@@ -91,7 +81,7 @@ impl Agent {
     }
 
     fn open(settings: Settings) -> Self {
-        let applied = Applied::new(&settings.state_dir);
+        let applied = AppliedDir::new(&settings.state_dir);
         let marker = applied.marker();
         let period = settings.period.clone();
         let expected = marker.as_ref().and_then(|marker| marker.expected.clone());
@@ -101,7 +91,7 @@ impl Agent {
         });
         Self {
             release: Release::new(&settings),
-            wanted: Wanted::open(&settings),
+            desired: Desired::open(&settings),
             controller: Controller::new(&settings),
             isolation: Isolation::new(period.isolate_after),
             changed: marker.as_ref().and_then(|marker| still_waiting(marker, period.post_config_check)),
@@ -109,15 +99,14 @@ impl Agent {
             verified: false,
             expected,
             hbn_was_silent: false,
-            interfaces_anew: !applied.is_same_boot(),
+            interfaces_recreated: !applied.is_same_boot(),
             applied,
             failure: None,
             retry: Retry::new(period.pass, period.longest_backoff),
-            said: Said::default(),
-            known: true,
+            response: LastResponse::default(),
             report_failure: None,
             renewal: Renewal::new(settings.machine_id.clone()),
-            container: Container::new(&settings),
+            container: HbnContainer::new(&settings),
             status: None,
             settings,
         }
@@ -125,20 +114,20 @@ impl Agent {
 
     /// One pass: fetch, render, plan, apply, check, report.
     pub async fn pass(&mut self) -> Pass {
-        if self.container.is_missed() {
-            self.container.look(&mut self.settings).await;
+        if self.container.is_missing() {
+            self.container.look_up(&mut self.settings).await;
         }
         let reachable = self.fetch().await;
-        self.settle().await;
+        self.converge().await;
         let findings = self.check().await;
         if self.hbn_was_silent || findings.hbn_is_silent() {
-            self.release.doubt();
+            self.release.invalidate();
         }
-        // HBN that was away may have come back without what it ran: the marker is doubted until NVUE was asked again.
+        // HBN may have come back without what it ran: the marker proves nothing until NVUE confirms it.
         if std::mem::replace(&mut self.hbn_was_silent, findings.hbn_is_silent()) && !self.hbn_was_silent {
-            tracing::info!("HBN answers again; what it runs is looked up");
+            tracing::info!("HBN answers again; what it runs is verified");
             self.verified = false;
-            self.interfaces_anew = true;
+            self.interfaces_recreated = true;
         }
         if reachable {
             self.report(&findings).await;
@@ -148,8 +137,8 @@ impl Agent {
         Pass { next_in, healthy: findings.is_healthy() }
     }
 
-    /// Checks a DPU without changing anything: what its agent would find, what that agent could not do, and what only people
-    /// ask.
+    /// Checks a DPU without changing anything: what its agent would find, what that agent could not do, and the probes that
+    /// only people ask for.
     pub async fn look(settings: Settings) -> Findings {
         let mut agent = Self::open(settings);
         agent.failure = StatusFile::read(&agent.settings.state_dir).ok().and_then(|status| status.error);
@@ -158,13 +147,13 @@ impl Agent {
         findings
     }
 
-    /// Whatever failed is tried at once in the next pass.
-    pub fn hurry(&mut self) {
+    /// Makes the next pass try at once whatever failed.
+    pub fn retry_now(&mut self) {
         self.retry.reset();
-        self.renewal.hurry();
+        self.renewal.retry_now();
     }
 
-    /// Has this DPU's certificate renewed, if it is time to; whether a new one opens what the former did not.
+    /// Renews this DPU's certificate, if that is due; true if the former one had expired, so that the next pass can connect.
     async fn renew(&mut self) -> bool {
         let Some(former) = self.controller.certificate() else { return false };
         if !self.settings.tls.renew || !self.renewal.is_due(&former, SystemTime::now(), Instant::now()) {
@@ -173,54 +162,52 @@ impl Agent {
         let renewed = self.controller.renew().await;
         self.renewal.tried(renewed.as_ref().err().cloned(), Instant::now());
         let Ok(new) = renewed else { return false };
-        tracing::info!("this DPU's certificate was renewed: it ends in {} hours", new.left(SystemTime::now()) / 3600);
+        tracing::info!(
+            "this DPU's certificate was renewed: it expires in {} hours",
+            new.left(SystemTime::now()) / 3600
+        );
         former.left(SystemTime::now()) <= 0
     }
 
-    /// Asks the controller; whether it can be told something too.
+    /// Asks the controller what to run; whether it can take a report.
     async fn fetch(&mut self) -> bool {
-        let answer = self.controller.desired(&self.settings.machine_id, self.marker.as_ref()).await;
-        let (said, reachable) = match &answer {
-            Answer::Config(response) => (format!("run {}", response.managed_host_config_version), true),
-            Answer::NotFound => ("this DPU is not known here (NotFound)".to_owned(), true),
-            Answer::Failed(failure) => (format!("no answer: {}", failure.reason), failure.reachable),
+        let response = self.controller.fetch(&self.settings.machine_id, self.marker.as_ref()).await;
+        let (answer, reachable) = match &response {
+            Response::Config(config) => (format!("run {}", config.managed_host_config_version), true),
+            Response::NotFound => ("this DPU is not known here (NotFound)".to_owned(), true),
+            Response::Failed(failure) => (format!("no answer: {}", failure.reason), failure.reachable),
         };
-        if self.said.answer != said {
-            tracing::info!("the controller: {said}");
-            self.said = Said { answer: said, since: timestamp(SystemTime::now()) };
+        if self.response.answer != answer {
+            tracing::info!("the controller: {answer}");
+            self.response = LastResponse { answer, since: timestamp(SystemTime::now()) };
         }
-        match answer {
-            Answer::Config(_) => self.known = true,
-            Answer::NotFound => self.known = false,
-            Answer::Failed(_) => (),
-        }
-        let desired = self.isolation.judge(answer);
-        self.take(desired).await;
+        let instruction = self.isolation.instruction(response);
+        self.follow(instruction).await;
         reachable
     }
 
-    async fn take(&mut self, desired: Desired) {
+    async fn follow(&mut self, instruction: Instruction) {
         if let Some(version) = self.release.find(&self.settings).await {
-            self.wanted.hbn_is(version);
-            // What runs may be of the release before, but its uplinks are called as this one calls them.
+            self.desired.set_hbn_version(version);
+            // What runs may be of the release before, but the uplinks have the names that this release gives them.
             if !self.expected.uplinks.is_empty() {
-                self.expected.uplinks = self.wanted.uplinks();
+                self.expected.uplinks = self.desired.uplinks();
             }
         }
-        self.wanted.take(desired);
+        self.desired.follow(instruction);
     }
 
     /// Makes the DPU run the target, if it does not yet and it is time to try.
-    async fn settle(&mut self) {
-        let Some(target) = self.wanted.target() else { return };
+    async fn converge(&mut self) {
+        let Some(target) = self.desired.target() else { return };
         let running = Running {
             marker: self.marker.as_ref(),
             verified: self.verified,
             dhcp_on_disk: on_disk(&self.settings, &target.files.dhcp),
-            interfaces_anew: self.interfaces_anew,
+            interfaces_recreated: self.interfaces_recreated,
         };
         let plan = plan(target, &running);
-        if plan.is_rest() {
+        if plan.is_empty() {
             self.failure = None;
             self.expected = target.files.expected.clone();
             return;
@@ -246,7 +233,7 @@ impl Agent {
                 }
                 self.marker = Some(done.marker);
                 self.verified = true;
-                self.interfaces_anew = false;
+                self.interfaces_recreated = false;
                 if let Err(error) = self.applied.record_boot() {
                     tracing::warn!("this boot cannot be recorded in the state directory: {error}");
                 }
@@ -255,17 +242,17 @@ impl Agent {
             }
             Err(fault) => {
                 let pause = self.retry.failed(what, Instant::now());
-                let reason = self.wanted.redacted(&fault.reason);
+                let reason = self.desired.redacted(&fault.reason);
                 tracing::error!("{reason}; next try in {} s", pause.as_secs_f32());
                 self.verified = fault.former_runs;
                 self.failure = Some(reason);
-                self.release.suspect();
+                self.release.invalidate_if_unknown();
             }
         }
     }
 
     async fn check(&mut self) -> Findings {
-        let containers = self.container.look(&mut self.settings).await;
+        let containers = self.container.look_up(&mut self.settings).await;
         let mut findings = health::check(&self.settings, &self.expected, containers.as_ref()).await;
         if !findings.any() {
             findings.alert("HealthProbes", None, Severity::Critical, "Nothing was checked: no probe is configured");
@@ -292,28 +279,28 @@ impl Agent {
     }
 
     async fn report(&mut self, findings: &Findings) {
-        // There is nobody to tell at a site that does not know this DPU.
-        if !self.known {
+        // A site that does not know this DPU takes no reports.
+        if self.isolation.is_unknown_to_site() {
             return;
         }
         let runs = self.marker.as_ref().filter(|_| self.verified).and_then(|marker| marker.versions.as_ref());
         let ports = match runs {
-            Some(_) => Ports::observe(&self.settings).await,
-            None => Ports::default(),
+            Some(_) => HostPorts::observe(&self.settings).await,
+            None => HostPorts::default(),
         };
         let error = self.error();
         let report = Report {
             id: &self.settings.machine_id,
             runs,
-            wanted: self.wanted.last(),
+            desired: self.desired.last(),
             error: error.as_deref(),
             findings,
             ports: &ports,
-            dhcp_requests: last_dhcp_requests(&self.settings.dhcp, self.wanted.last()),
+            dhcp_requests: last_dhcp_requests(&self.settings.dhcp, self.desired.last()),
             host_mac: self.settings.hbn.host_mac,
             certificate_expiry: self.controller.certificate().map(|validity| validity.end),
         };
-        let failure = self.controller.record(status(&report)).await.err();
+        let failure = self.controller.report(&report).await.err();
         if failure != self.report_failure {
             match &failure {
                 Some(reason) => tracing::warn!("the report did not reach the controller: {reason}"),
@@ -326,7 +313,7 @@ impl Agent {
     fn keep_status(&mut self, findings: &Findings) {
         let status = StatusFile {
             runs: Runs::of(self.marker.as_ref(), self.verified),
-            controller: self.said.clone(),
+            controller: self.response.clone(),
             error: self.error(),
             alerts: alert_lines(findings),
         };
@@ -339,28 +326,37 @@ impl Agent {
         }
     }
 
-    /// Why what the controller wants does not run.
+    /// Why the desired configuration does not run.
     fn error(&self) -> Option<String> {
-        self.wanted.fault().or_else(|| self.failure.clone())
+        self.desired.fault().or_else(|| self.failure.clone())
     }
 
-    /// How long a change has yet to prove itself.
+    /// How long the last change has yet to settle.
     fn wait_left(&self) -> Option<Duration> {
         let left = self.settings.period.post_config_check.checked_sub(self.changed?.elapsed())?;
         Some(left).filter(|left| !left.is_zero())
     }
 
-    /// A pass is due at the latest when a change has proved itself, so that the site hears of it at once.
+    /// The next pass comes at the latest when the last change has settled, so that the site hears of it at once.
     fn next_in(&self) -> Duration {
         let pass = self.settings.period.pass;
         self.wait_left().map_or(pass, |left| left.min(pass))
     }
 }
 
-/// The moment of the marker's change, if the agent was started anew before the change had proved itself.
+/// When the marker's change was made, if the agent was restarted before it had settled.
 fn still_waiting(marker: &Marker, wait: Duration) -> Option<Instant> {
     let since: prost_types::Timestamp = marker.since.parse().ok()?;
-    // A clock that was set back says nothing about the age.
+    // If the clock was set back, the age is unknown and counts as zero.
     let age = SystemTime::now().duration_since(SystemTime::try_from(since).ok()?).unwrap_or_default();
     if age < wait { Instant::now().checked_sub(age) } else { None }
+}
+
+/// Alerts as lines: `probe target: message`.
+fn alert_lines(findings: &Findings) -> Vec<String> {
+    let line = |(id, target, _, message): (&str, Option<&str>, _, String)| match target {
+        Some(target) => format!("{id} {target}: {message}"),
+        None => format!("{id}: {message}"),
+    };
+    findings.alerts().map(line).collect()
 }
