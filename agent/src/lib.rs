@@ -33,5 +33,5 @@ mod state;
 
 pub use agent::{Agent, AgentError, Pass};
 pub use config::{ConfigFault, LogFormat, Settings};
-pub use health::{Findings, Severity};
+pub use health::{PREVENT_ALLOCATIONS, PREVENT_HOST_STATE_CHANGES};
 pub use state::{LastResponse, MAX_FILE_BYTES, Runs, StateDirLock, StatusFile};

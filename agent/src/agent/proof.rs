@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Settings, controller::Controller, health::established_uplinks};
+use crate::{Settings, controller::Site, health::established_uplinks};
 
 /// Uplinks whose session is up before a change, and must be up after it.
 pub(crate) async fn uplinks_up(settings: &Settings) -> BTreeSet<String> {
@@ -20,7 +20,7 @@ pub(crate) async fn uplinks_up(settings: &Settings) -> BTreeSet<String> {
 /// # Errors
 /// What is still missing when `time` has passed.
 pub(crate) async fn prove(
-    controller: &mut Controller,
+    site: &mut Site,
     settings: &Settings,
     before: &BTreeSet<String>,
     time: Duration,
@@ -30,7 +30,7 @@ pub(crate) async fn prove(
     loop {
         let up = if before.is_empty() { BTreeSet::new() } else { established_uplinks(settings).await };
         let missing: Vec<&str> = before.difference(&up).map(String::as_str).collect();
-        let silent = if missing.is_empty() { controller.responds().await.err() } else { None };
+        let silent = if missing.is_empty() { site.responds().await.err() } else { None };
         let left = deadline.saturating_duration_since(Instant::now());
         match (missing.is_empty(), silent) {
             (true, None) => return Ok(()),

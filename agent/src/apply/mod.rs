@@ -19,7 +19,7 @@ use dhcp::DhcpService;
 pub(crate) use dhcp::on_disk;
 use nvue::{Nvue, NvueDone, ReplaceOptions};
 use plan::{DhcpStep, Plan};
-pub(crate) use plan::{Running, plan};
+pub(crate) use plan::{KnownState, plan};
 
 use crate::{
     Settings,

@@ -3,7 +3,7 @@
 use crate::{desired::Target, render::Dhcp, state::Marker};
 
 /// What is known of the DPU: the input of the plan beside the target.
-pub(crate) struct Running<'a> {
+pub(crate) struct KnownState<'a> {
     pub(crate) marker: Option<&'a Marker>,
     /// What the marker says was confirmed by NVUE, and nothing has happened since that could make it wrong.
     pub(crate) verified: bool,
@@ -46,8 +46,8 @@ impl Plan {
 }
 
 /// What has to be done so that the DPU runs the target.
-pub(crate) fn plan(target: &Target, running: &Running<'_>) -> Plan {
-    let Running { marker, verified, dhcp_on_disk, interfaces_recreated } = *running;
+pub(crate) fn plan(target: &Target, known: &KnownState<'_>) -> Plan {
+    let KnownState { marker, verified, dhcp_on_disk, interfaces_recreated } = *known;
     let nvue = match marker {
         Some(marker) if marker.nvue == target.nvue => {
             if verified {
@@ -127,9 +127,9 @@ mod tests {
             ("not ours", target("a", Dhcp::Unmanaged, 1), None, true, true, (N::Replace, D::Keep, true)),
         ] {
             let marker = runs.map(marker);
-            let running = Running { marker: marker.as_ref(), verified, dhcp_on_disk, interfaces_recreated: false };
+            let known = KnownState { marker: marker.as_ref(), verified, dhcp_on_disk, interfaces_recreated: false };
             let (nvue, dhcp, acknowledge) = expected;
-            assert_eq!(plan(&target, &running), Plan { nvue, dhcp, acknowledge }, "{case}");
+            assert_eq!(plan(&target, &known), Plan { nvue, dhcp, acknowledge }, "{case}");
         }
     }
 
@@ -139,9 +139,9 @@ mod tests {
             [(target("a", serve("1"), 1), DhcpStep::Install), (target("a", Dhcp::Unmanaged, 1), DhcpStep::Keep)]
         {
             let marker = marker(&target);
-            let running =
-                Running { marker: Some(&marker), verified: false, dhcp_on_disk: true, interfaces_recreated: true };
-            assert_eq!(plan(&target, &running), Plan { nvue: NvueStep::Verify, dhcp, acknowledge: false });
+            let known =
+                KnownState { marker: Some(&marker), verified: false, dhcp_on_disk: true, interfaces_recreated: true };
+            assert_eq!(plan(&target, &known), Plan { nvue: NvueStep::Verify, dhcp, acknowledge: false });
         }
     }
 }

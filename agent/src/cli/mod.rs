@@ -21,7 +21,7 @@ use types::{one_line, printable};
 #[derive(Debug, Parser)]
 #[command(name = "dpu-agent", version)]
 pub(crate) struct Cli {
-    /// Configuration file [default: /etc/dpu-agent/config.toml; `render` takes none unless told].
+    /// Configuration file [default: /etc/dpu-agent/config.toml; `render` reads none by default].
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(subcommand)]

@@ -59,7 +59,7 @@ async fn passes(settings: Settings) -> anyhow::Result<ExitCode> {
 /// Notifies systemd, if it listens.
 fn notify(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
-        tracing::debug!("systemd cannot be told: {error}");
+        tracing::debug!("systemd cannot be notified: {error}");
     }
 }
 

@@ -269,7 +269,7 @@ mod tests {
             (&format!("{LEAST}[dhcp]\nserver = \"dnsmasq\""), "dnsmasq"),
             (&format!("{LEAST}[dhcp]\nserver = \"dhcpd\"\nreload = [\"true\"]"), "dhcp.stop"),
             (&format!("{LEAST}[dhcp]\nserver = \"dhcpd\"\nrequests_file = \"/x\""), "dhcp.requests_file"),
-            (&format!("{LEAST}[hbn]\nhost_mac = \"02:00\""), "no MAC address"),
+            (&format!("{LEAST}[hbn]\nhost_mac = \"02:00\""), "not a MAC address"),
             (&format!("{LEAST}[tls]\ncert = \"a\""), "tls.key"),
             (&LEAST.replace("http://", "ftp://"), "http://"),
         ] {

@@ -23,7 +23,7 @@ use crate::{
 ///
 /// A channel is kept while it works and dropped after a failure that may be the transport's. So a half-open connection, a
 /// restarted controller or renewed certificates cost one pass at most.
-pub(crate) struct Controller {
+pub(super) struct Controller {
     pub(super) settings: ConnectionSettings,
     connection: Option<Connection>,
     pub(super) own: Option<OwnCertificate>,
@@ -51,7 +51,7 @@ pub(super) enum ConnectFault {
 }
 
 impl Controller {
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &Settings) -> Self {
         let Settings { controller, tls, rpc, .. } = settings.clone();
         let pair = tls.cert.clone().zip(tls.key.clone()).filter(|_| controller.starts_with("https://"));
         let own = pair.map(|(cert, key)| OwnCertificate::new(cert, key));
@@ -59,12 +59,12 @@ impl Controller {
     }
 
     /// When this DPU's own certificate is valid; none without a readable one.
-    pub(crate) fn certificate(&mut self) -> Option<Validity> {
+    pub(super) fn certificate(&mut self) -> Option<Validity> {
         self.own.as_mut()?.validity()
     }
 
     /// Whether the controller responds at all.
-    pub(crate) async fn responds(&mut self) -> Result<(), String> {
+    pub(super) async fn responds(&mut self) -> Result<(), String> {
         let mut client = self.client().map_err(|fault| fault.to_string())?;
         match bounded(self.call_limit(), client.version(VersionRequest::default())).await {
             Err(status) if may_be_transport(&status) => {

@@ -12,7 +12,7 @@ use super::connection::{Controller, bounded, describe, may_be_transport};
 use crate::state::{Marker, Versions};
 
 /// What the controller responded.
-pub(crate) enum Response {
+pub(super) enum Response {
     /// What this DPU is to run.
     Config(Box<ManagedHostNetworkConfigResponse>),
     /// The site does not know this DPU.
@@ -23,17 +23,17 @@ pub(crate) enum Response {
 
 /// Why there is no usable response.
 #[derive(Debug, Clone)]
-pub(crate) struct Failure {
+pub(super) struct Failure {
     /// For people.
-    pub(crate) reason: String,
+    pub(super) reason: String,
     /// The controller itself responded, so it can take a report.
-    pub(crate) reachable: bool,
+    pub(super) reachable: bool,
 }
 
 impl Controller {
     /// Asks what this DPU is to run. The request says what it runs now, so that a site that never assigned that leaves it
     /// alone.
-    pub(crate) async fn fetch(&mut self, id: &MachineId, runs: Option<&Marker>) -> Response {
+    pub(super) async fn fetch(&mut self, id: &MachineId, runs: Option<&Marker>) -> Response {
         let mut request = Request::new(ManagedHostNetworkConfigRequest { dpu_machine_id: Some(id.into()) });
         if let Some(runs) = runs.and_then(|marker| marker.versions.as_ref()) {
             add_versions(request.metadata_mut(), runs);
@@ -80,24 +80,24 @@ pub(crate) enum Instruction {
 
 /// Decides when `NotFound` isolates the host. It counts such responses in a row, not passes, and any other response starts
 /// the count again: a site that cannot be asked has not said that it does not know this DPU.
-pub(crate) struct Isolation {
+pub(super) struct Isolation {
     after: NonZeroU32,
     in_a_row: u32,
     unknown: bool,
 }
 
 impl Isolation {
-    pub(crate) fn new(after: NonZeroU32) -> Self {
+    pub(super) fn new(after: NonZeroU32) -> Self {
         Self { after, in_a_row: 0, unknown: false }
     }
 
     /// The site's last word was that it does not know this DPU. An error is no word, so it leaves this as it was.
-    pub(crate) fn is_unknown_to_site(&self) -> bool {
+    pub(super) fn is_unknown_to_site(&self) -> bool {
         self.unknown
     }
 
     /// What a response means, given those before it.
-    pub(crate) fn instruction(&mut self, response: Response) -> Instruction {
+    pub(super) fn instruction(&mut self, response: Response) -> Instruction {
         self.in_a_row = match response {
             Response::NotFound => self.in_a_row.saturating_add(1),
             Response::Config(_) | Response::Failed(_) => 0,

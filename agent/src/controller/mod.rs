@@ -1,5 +1,5 @@
 //! The link to the site controller: the connection and its certificate, the request for the desired configuration, and the
-//! report. Only the room `agent` calls it; `desired` takes the [`Instruction`] that a response amounts to.
+//! report. Only the room `agent` calls it, through [`Site`]; `desired` takes the [`Instruction`] that a response amounts to.
 
 mod certificate;
 mod connection;
@@ -7,9 +7,9 @@ mod fetch;
 mod renewal;
 mod report;
 mod retry;
+mod site;
 
-pub(crate) use connection::Controller;
-pub(crate) use fetch::{Instruction, Isolation, Response};
-pub(crate) use renewal::Renewal;
+pub(crate) use fetch::Instruction;
 pub(crate) use report::Report;
 pub(crate) use retry::Retry;
+pub(crate) use site::Site;

@@ -17,7 +17,7 @@ use super::{
 
 /// When this DPU's certificate is to be renewed: five to seven days after it became valid, halfway through its life at the
 /// latest, and repeatedly once it has expired.
-pub(crate) struct Renewal {
+pub(super) struct Renewal {
     machine: MachineId,
     retry: Retry<()>,
     /// A person asked for the next try.
@@ -26,23 +26,23 @@ pub(crate) struct Renewal {
 }
 
 impl Renewal {
-    pub(crate) fn new(machine: MachineId) -> Self {
+    pub(super) fn new(machine: MachineId) -> Self {
         let retry = Retry::new(Duration::from_secs(60), Duration::from_secs(300));
         Self { machine, retry, requested: false, failure: None }
     }
 
     /// Whether it is time to try.
-    pub(crate) fn is_due(&self, validity: &Validity, now: SystemTime, at: Instant) -> bool {
+    pub(super) fn is_due(&self, validity: &Validity, now: SystemTime, at: Instant) -> bool {
         self.requested || (since_epoch(now) >= self.due_at(validity) && self.retry.may_try(&(), at))
     }
 
     /// Makes the next try come at once, needed or not.
-    pub(crate) fn retry_now(&mut self) {
+    pub(super) fn retry_now(&mut self) {
         self.requested = true;
     }
 
     /// A try ended at `at`.
-    pub(crate) fn tried(&mut self, failure: Option<String>, at: Instant) {
+    pub(super) fn tried(&mut self, failure: Option<String>, at: Instant) {
         self.requested = false;
         match &failure {
             None => self.retry.reset(),
@@ -57,7 +57,7 @@ impl Renewal {
     }
 
     /// Why the last try failed.
-    pub(crate) fn failure(&self) -> Option<&str> {
+    pub(super) fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
 
@@ -77,7 +77,7 @@ impl Controller {
     ///
     /// An expired certificate opens no connection. Its renewal is requested on a connection without one: the request carries
     /// the former certificate and gets another for the same key.
-    pub(crate) async fn renew(&mut self) -> Result<Validity, String> {
+    pub(super) async fn renew(&mut self) -> Result<Validity, String> {
         let validity = self.certificate().ok_or("there is none that can be read")?;
         let mut request = Request::new(MachineCertificateRenewRequest::default());
         let mut client = if validity.left(SystemTime::now()) > 0 {

@@ -8,35 +8,35 @@ use proto::{
         LastDhcpRequest, ManagedHostNetworkConfigResponse, NetworkSecurityGroupStatus,
     },
 };
+use types::HealthReport;
 
 use super::connection::{Controller, bounded, describe};
-use crate::{config::MacAddress, hbn::HostPorts, health::Findings, state::Versions};
+use crate::{config::MacAddress, hbn::HostPorts, state::Versions};
 
 /// What one pass has to report.
 pub(crate) struct Report<'a> {
-    pub(crate) id: &'a MachineId,
     /// The versions that are known to run; none while anything about them is uncertain.
     pub(crate) runs: Option<&'a Versions>,
     /// The configuration that the controller asked for last.
     pub(crate) desired: Option<&'a ManagedHostNetworkConfigResponse>,
     /// Why that does not run.
     pub(crate) error: Option<&'a str>,
-    pub(crate) findings: &'a Findings,
+    pub(crate) health: &'a HealthReport,
     /// What HBN knows of the host's ports.
     pub(crate) ports: &'a HostPorts,
     /// When the host last asked for its address.
     pub(crate) dhcp_requests: Vec<LastDhcpRequest>,
     /// MAC address of the host's physical function, if it is configured.
     pub(crate) host_mac: Option<MacAddress>,
-    /// When this DPU's certificate expires, in seconds since the epoch.
-    pub(crate) certificate_expiry: Option<i64>,
 }
 
 impl Controller {
     /// Sends a report.
-    pub(crate) async fn report(&mut self, report: &Report<'_>) -> Result<(), String> {
+    pub(super) async fn report(&mut self, id: &MachineId, report: &Report<'_>) -> Result<(), String> {
         let mut client = self.client().map_err(|fault| fault.to_string())?;
-        bounded(self.call_limit(), client.record_dpu_network_status(message(report))).await.map_err(|status| {
+        let expiry = self.certificate().map(|validity| validity.end);
+        let message = message(id, expiry, report);
+        bounded(self.call_limit(), client.record_dpu_network_status(message)).await.map_err(|status| {
             self.after(&status);
             describe(&status)
         })
@@ -44,11 +44,11 @@ impl Controller {
 }
 
 /// The report as a message.
-fn message(report: &Report<'_>) -> DpuNetworkStatus {
+fn message(id: &MachineId, certificate_expiry: Option<i64>, report: &Report<'_>) -> DpuNetworkStatus {
     let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let instance = report.desired.and_then(|desired| desired.instance.as_ref());
     DpuNetworkStatus {
-        dpu_machine_id: Some(report.id.into()),
+        dpu_machine_id: Some(id.into()),
         network_config_version: report.runs.map(|runs| runs.managed_host.clone()),
         instance_network_config_version: report.runs.and_then(|runs| runs.instance_network.clone()),
         instance_id: report.runs.and_then(|runs| runs.instance_id.clone()).map(|value| InstanceId { value }),
@@ -61,8 +61,8 @@ fn message(report: &Report<'_>) -> DpuNetworkStatus {
         },
         network_config_error: report.error.map(str::to_owned),
         dpu_agent_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-        client_certificate_expiry_unix_epoch_secs: report.certificate_expiry,
-        dpu_health: Some(report.findings.report()),
+        client_certificate_expiry_unix_epoch_secs: certificate_expiry,
+        dpu_health: Some(report.health.clone().into()),
         last_dhcp_requests: report.dhcp_requests.clone(),
         instance_config_version: report.runs.and_then(|runs| runs.instance_config.clone()),
         dpu_extension_service_version: instance.and_then(|instance| text(&instance.dpu_extension_service_version)),

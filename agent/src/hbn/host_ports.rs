@@ -70,7 +70,7 @@ mod tests {
             links: links(&fixture("commands/ip_j_address_show_pf0vf0_if_r.json")).unwrap(),
         };
         assert_eq!(ports.host_mac(21), Some("7e:f6:b2:b2:f0:97"));
-        // The other end of this port is not known, so neither address can be told for the host's.
+        // The other end of this port is not known, so either address could be the host's.
         assert_eq!(ports.host_mac(49), None);
         assert_eq!(ports.host_mac(4000), None);
         // A third address on the port, or on another port, makes it a guess.

@@ -64,11 +64,12 @@ mod tests {
         {
             let mut findings = Findings::default();
             judge(Path::new("/etc/frr/frr.conf"), length, &mut findings);
-            let seen: Vec<_> = findings.alerts().map(|(id, target, ..)| (id, target)).collect();
+            let alerts = &findings.report().alerts;
+            let seen: Vec<_> = alerts.iter().map(|alert| (&*alert.id, alert.target.as_deref())).collect();
             let expected: Vec<_> = alert.into_iter().map(|id| (id, Some("/etc/frr/frr.conf"))).collect();
             assert_eq!(seen, expected);
             if alert == Some(VALID) {
-                assert_eq!(findings.successes().count(), 1, "only that it is there");
+                assert_eq!(findings.report().successes.len(), 1, "only that it is there");
             }
         }
     }
@@ -85,7 +86,7 @@ mod tests {
         ] {
             let mut findings = Findings::default();
             judge_daemons(Path::new("/etc/frr/daemons"), text.map(str::to_owned), &mut findings);
-            let messages: Vec<_> = findings.alerts().map(|(.., message)| message).collect();
+            let messages: Vec<_> = findings.report().alerts.iter().map(|alert| alert.message.clone()).collect();
             match alert {
                 None => assert_eq!(messages, Vec::<String>::new()),
                 Some(part) => assert!(messages.len() == 1 && messages[0].contains(part), "{messages:?}"),

@@ -129,7 +129,7 @@ pub(super) mod tests {
     }
 
     fn alerts(findings: &Findings) -> Vec<(&str, Option<&str>)> {
-        findings.alerts().map(|(id, target, ..)| (id, target)).collect()
+        findings.report().alerts.iter().map(|alert| (alert.id.as_str(), alert.target.as_deref())).collect()
     }
 
     #[test]
@@ -153,7 +153,9 @@ pub(super) mod tests {
         judge_services(&printed(3, &fixture("cases/supervisorctl-status.txt")), &required, &mut findings);
         let service = |name| ("ServiceRunning", Some(name));
         assert_eq!(alerts(&findings), [service("frr"), service("nl2doca"), service("nobody")]);
-        assert!(findings.alerts().any(|(.., message)| message == "Service nobody is not RUNNING, but UNKNOWN"));
+        assert!(
+            findings.report().alerts.iter().any(|alert| alert.message == "Service nobody is not RUNNING, but UNKNOWN")
+        );
         let mut findings = Findings::default();
         judge_services(&printed(3, &fixture("commands/supervisorctl_status.txt")), &required[..3], &mut findings);
         assert!(findings.is_healthy());

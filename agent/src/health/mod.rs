@@ -10,7 +10,8 @@ mod hbn;
 use std::collections::BTreeSet;
 
 use bgp::BgpReading;
-pub use findings::{Findings, Severity};
+pub(crate) use findings::{Findings, Severity};
+pub use findings::{PREVENT_ALLOCATIONS, PREVENT_HOST_STATE_CHANGES};
 
 use crate::{
     Settings,

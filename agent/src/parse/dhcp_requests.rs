@@ -23,8 +23,8 @@ pub struct LeaseRequest {
     pub asked_at: u64,
 }
 
-/// Reads a lease file of Kea, which is written on while it is read: lines that are no leases, or not whole ones, are passed
-/// over. Of an address that has several lines the last one counts, but all are given.
+/// Reads a lease file of Kea, which may be written to at the same time: lines that are not whole leases are skipped. An address
+/// may have several lines, of which the last one counts; all are returned.
 #[must_use]
 pub fn kea_leases(text: &str) -> Vec<LeaseRequest> {
     text.lines().filter_map(|line| kea_lease(line).ok()).map(|(_, lease)| lease).collect()
@@ -34,7 +34,7 @@ pub fn kea_leases(text: &str) -> Vec<LeaseRequest> {
 fn kea_lease(line: &str) -> IResult<&str, LeaseRequest> {
     let cell = || terminated(take_till(|c| c == ','), char(','));
     let address = map_res(cell(), str::parse);
-    // A comma behind it says that the number is all there.
+    // A comma behind it shows that the number is complete.
     let number = || terminated(number64, char(','));
     let asked = map_res((number(), number()), |(length, end): (u64, u64)| end.checked_sub(length).ok_or("a time"));
     let (rest, (address, _, _, asked_at)) = (address, cell(), cell(), asked).parse(line)?;
@@ -42,7 +42,7 @@ fn kea_lease(line: &str) -> IResult<&str, LeaseRequest> {
 }
 
 /// Reads `dhcp_timestamps.json` of NICo's DHCP server: when it last answered a host, in seconds since the epoch, by the id
-/// of the host's interface. Times that are none are left out.
+/// of the host's interface. What is not a time is left out.
 ///
 /// # Errors
 /// [`ParseFault`] where the text is no such JSON.

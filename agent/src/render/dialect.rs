@@ -1,8 +1,6 @@
 //! The dialects that templates render to, and how a value is written in each so that it stays one value. Only `templates`
 //! calls it.
 
-use std::fmt::Write as _;
-
 use minijinja::{AutoEscape, Error, ErrorKind, Output, State, Value, value::ValueKind};
 
 use super::statements;

@@ -15,7 +15,7 @@
 use super::marks::{TemplateLine, unmark};
 use crate::lint::{Clash, Node};
 
-/// A line that is no statement, or contradicts an earlier one.
+/// A line that is not a statement, or contradicts an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}`: {fault}")]
 pub(crate) struct StatementError {
@@ -39,7 +39,7 @@ pub(crate) fn read(text: &str) -> Result<Node, StatementError> {
     each(text, |path, value, line, place| {
         root.set(path.iter().map(String::as_str), value).map_err(|clash| {
             let fault = match clash {
-                Clash::Value(_) if line.contains("password") => "an earlier line says another value here".into(),
+                Clash::Value(_) if line.contains("password") => "an earlier line sets another value here".into(),
                 clash => clash.to_string(),
             };
             StatementError { place, text: shown(line), fault }
@@ -155,7 +155,7 @@ fn word(text: &str) -> Result<(String, &str), &'static str> {
             break;
         }
         let end = closing_quote(rest).ok_or("a quote is not closed")?;
-        let part: String = serde_json::from_str(&rest[..end]).map_err(|_| "a quoted part is no JSON string")?;
+        let part: String = serde_json::from_str(&rest[..end]).map_err(|_| "a quoted part is not a JSON string")?;
         word.push_str(&part);
         rest = &rest[end..];
     }
@@ -172,7 +172,7 @@ fn closing_quote(text: &str) -> Option<usize> {
     })
 }
 
-/// Characters that stand for themselves in a word.
+/// Characters that need no quotes in a word.
 fn bare(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '_' | '-' | '.' | ':' | '/' | ',' | '@' | '+' | '*' | '%')
 }

@@ -110,7 +110,7 @@ impl Templates {
     /// The template files of a directory by name, not looked into yet.
     ///
     /// # Errors
-    /// If the directory or a file in it cannot be read, is no regular file, or is too large.
+    /// If the directory or a file in it cannot be read, is not a regular file, or is too large.
     pub(crate) fn files_of(dir: &Path) -> Result<BTreeMap<String, String>, TemplateError> {
         let mut found = BTreeMap::new();
         collect(dir, dir, &mut found, 0)?;
@@ -178,7 +178,7 @@ impl Templates {
         Ok(Self { engine })
     }
 
-    /// The text of a template for JSON, which must be plain JSON: some readers take comments, others do not.
+    /// The text of a template for JSON, which must be plain JSON: not all readers accept comments.
     pub(super) fn json(&self, name: &str, context: impl Serialize) -> Result<String, TemplateError> {
         self.checked(name, context, |text| {
             let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err()?;
@@ -196,7 +196,8 @@ impl Templates {
         })
     }
 
-    /// Renders, checks the text and says where in a template a fault comes from; `fault` says up to where the text is read.
+    /// Renders, checks the text and finds the line of a template that a fault comes from; `fault` gives the length of the text
+    /// before it.
     fn checked(
         &self,
         name: &str,
@@ -205,7 +206,7 @@ impl Templates {
     ) -> Result<String, TemplateError> {
         let (text, places) = marks::unmarked(&self.render(name, context)?);
         let Some((at, fault)) = fault(&text) else { return Ok(text) };
-        // The reader's place is in a text that nobody sees.
+        // The place that the reader names is in the rendered text, which people do not see.
         let fault = fault.rsplit_once(" at line ").map_or(fault.as_str(), |(fault, _)| fault).to_owned();
         let behind = places.iter().find(|(mark, _)| *mark >= at).or(places.last());
         let place = behind.map_or(TemplateLine { template: name.into(), line: 0 }, |(_, place)| place.clone());
@@ -232,7 +233,7 @@ impl Templates {
 /// Steps that one rendering may take: the largest configuration takes a hundredth of it.
 const FUEL: u64 = 20_000_000;
 
-/// Longest tag: what stands in one is read to the depth of its expressions.
+/// Longest tag: expressions in a tag are parsed recursively.
 const MAX_TAG: usize = 2_000;
 
 /// Most template files of a directory, most bytes of one, and deepest directory.

@@ -67,7 +67,7 @@ async fn a_certificate_that_is_over_is_renewed_for_the_same_key_without_showing_
     let former = Certificate::load_pem_chain(cert.as_bytes()).unwrap()[0].to_der().unwrap();
     assert_eq!(site.controller.state().renewals, [Some(former)]);
     let alerts = site.alerts();
-    assert!(alerts.iter().any(|alert| alert.contains("certificate ended ")), "{alerts:?}");
+    assert!(alerts.iter().any(|alert| alert.contains("certificate expired ")), "{alerts:?}");
 
     let new = site.authority.sign("dpu", &key, YEAR_2020, YEAR_2090);
     site.sends(&new, "");

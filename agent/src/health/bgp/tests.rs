@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeSet, net::IpAddr};
 
+use types::HealthAlert;
+
 use super::*;
 use crate::{
     parse::{bgp_json, bgp_text},
@@ -39,21 +41,17 @@ fn reading(name: &str) -> BgpReading {
 fn alerts(reading: &BgpReading, expected: &Expectations) -> Vec<String> {
     let mut findings = Findings::default();
     judge(reading, expected, &mut findings);
-    let line = |(id, target, severity, _): (&str, Option<&str>, Severity, String)| {
-        let severity = match severity {
-            Severity::Notice => '-',
-            Severity::PreventsAllocations => 'a',
-            Severity::Critical => 'c',
-        };
-        format!("{id} {} {severity}", target.unwrap_or("*"))
+    let line = |alert: &HealthAlert| {
+        let severity = ['-', 'a', 'c'][alert.classifications.len()];
+        format!("{} {} {severity}", alert.id, alert.target.as_deref().unwrap_or("*"))
     };
-    findings.alerts().map(line).collect()
+    findings.report().alerts.iter().map(line).collect()
 }
 
 fn messages(reading: &BgpReading, expected: &Expectations) -> Vec<String> {
     let mut findings = Findings::default();
     judge(reading, expected, &mut findings);
-    findings.alerts().map(|(_, _, _, message)| message).collect()
+    findings.report().alerts.iter().map(|alert| alert.message.clone()).collect()
 }
 
 #[test]
@@ -258,7 +256,10 @@ fn failed_sessions_that_are_only_counted_are_an_alert() {
     );
     let mut findings = Findings::default();
     judge(&doubtful, &expected, &mut findings);
-    assert!(findings.successes().all(|(id, _)| id != TOR), "a session that may have failed is not called good");
+    assert!(
+        findings.report().successes.iter().all(|success| success.id != TOR),
+        "a session that may have failed is not called good"
+    );
     assert!(established(&doubtful, &expected.uplinks).is_empty());
 }
 

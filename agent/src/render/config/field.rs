@@ -62,7 +62,7 @@ pub(super) fn prefixes<'a>(
     read_prefixes(field, texts).map(in_order)
 }
 
-/// The controller gives sets in any order; what comes of them must not change with it. IPv4 comes first.
+/// The controller sends sets in any order, and files must not depend on it. IPv4 comes first.
 fn in_order(mut prefixes: Vec<Prefix>) -> Vec<Prefix> {
     prefixes.sort_by_cached_key(|prefix| (prefix.net(), prefix.to_string()));
     prefixes.dedup_by_key(|prefix| prefix.net());

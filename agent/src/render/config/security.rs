@@ -73,7 +73,7 @@ impl SecurityRule {
         let Some(rule) = &message.rule else {
             return Err(fault(format_args!("{at}.rule"), "is missing"));
         };
-        // Who wrote the rule knows it by its id.
+        // People know the rule by its id.
         let at = match rule.id.as_deref() {
             Some(id) => format!("{at} ({})", field::clipped(id)),
             None => at.to_string(),

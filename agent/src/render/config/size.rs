@@ -1,5 +1,5 @@
-//! How much one DPU can be asked for. NVUE takes minutes for what it is given here, and the hardware's tables end long
-//! before; so a response that comes to more is refused before anything is made of it.
+//! How large the configuration of one DPU may be. NVUE takes minutes for the limit set here, and the hardware's tables are
+//! full long before. So a response that exceeds it is refused before anything is rendered.
 
 use std::collections::BTreeSet;
 

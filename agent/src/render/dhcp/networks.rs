@@ -93,7 +93,7 @@ pub(super) fn networks(config: &NetworkConfig, environment: &Environment) -> Res
                     netmask: subnet.netmask(),
                     broadcast: subnet.broadcast(),
                     hosts: vec![host],
-                    // The border lets IPv4 gateways in only.
+                    // A parsed gateway is always IPv4.
                     gateway: port.gateway.v4().unwrap_or(Ipv4Addr::UNSPECIFIED),
                     boot: boot(port, environment),
                     vendor_options: config.host_interface_id.as_deref().and_then(vendor_options),

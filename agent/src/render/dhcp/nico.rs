@@ -1,4 +1,4 @@
-//! NICo's own DHCP server: what all hosts are told, what this host is told, and its entry for supervisord.
+//! NICo's own DHCP server: options for all hosts, options for this host, and its entry for supervisord.
 
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
@@ -44,7 +44,7 @@ pub(super) fn render(
 ) -> Result<DhcpFiles, RenderError> {
     let settings = &environment.dhcp;
     let missing = |what: &str| RenderError::Dhcp(format!("{what} is missing: NICo's DHCP server needs it"));
-    // A secondary DPU is told the same as the primary one; only it does not run the server.
+    // A secondary DPU gets the same files as the primary one, but does not run the server.
     let ports = if config.serves_dhcp() { &config.ports[..] } else { config.admin.as_slice() };
     let context = NicoContext {
         serve: config.serves_dhcp(),
@@ -82,7 +82,7 @@ pub(super) fn stopped() -> DhcpFiles {
     }
 }
 
-/// The ports by interface, which is all that this server can tell them by.
+/// The ports by interface, which is all that this server distinguishes them by.
 fn hosts<'a>(
     config: &NetworkConfig,
     environment: &Environment,

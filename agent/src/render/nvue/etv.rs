@@ -60,7 +60,7 @@ pub(super) fn render(
     let mut kept_interfaces = Vec::new();
     let mut ports = Vec::new();
     for (position, port) in config.ports.iter().enumerate() {
-        // The border lets no ETV port in without a VLAN.
+        // A parsed ETV port always has a VLAN.
         let vlan = port.vlan.unwrap_or_default();
         let svi = svi_name(vlan);
         let number = kept.from(port_index(position)).take()?;

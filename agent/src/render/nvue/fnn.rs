@@ -180,7 +180,7 @@ fn port_view(
     })
 }
 
-/// The gateway's MAC address: the same on every DPU of the network, so made of its VNI, two decimal digits a byte.
+/// The gateway's MAC address: the same on every DPU of the network, since it is made of the VNI, two decimal digits a byte.
 fn gateway_mac(vni: u32) -> String {
     let digits = format!("{vni:012}");
     let pairs = digits.as_bytes().chunks(2).map(|pair| String::from_utf8_lossy(pair).into_owned());
