@@ -46,9 +46,9 @@ pub enum AgentError {
     /// The state directory cannot be used.
     #[error("cannot use the state directory {path}")]
     StateDir {
-        /// The directory.
+        /// The directory, as configured.
         path: PathBuf,
-        /// Why.
+        /// The reason that the operating system gives.
         source: std::io::Error,
     },
 }

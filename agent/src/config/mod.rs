@@ -67,17 +67,17 @@ pub enum ConfigFault {
     /// It could not be read.
     #[error("cannot read the configuration {path}")]
     Read {
-        /// The file.
+        /// The configuration file.
         path: PathBuf,
-        /// Why.
+        /// The reason that the operating system gives.
         source: std::io::Error,
     },
     /// It is not what this program expects.
     #[error("the configuration {path} is not usable: {fault}")]
     Content {
-        /// The file.
+        /// The configuration file.
         path: PathBuf,
-        /// Where and why.
+        /// Where in the file, and why.
         fault: String,
     },
 }
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn probes_run_where_their_command_is_configured_and_nobody_says_otherwise() {
+    fn probes_run_if_their_command_is_configured_and_listed() {
         let mut settings = Settings::parse(LEAST).unwrap();
         assert!(settings.probes(ProbeFamily::Bgp));
         assert!(!settings.probes(ProbeFamily::Disk));

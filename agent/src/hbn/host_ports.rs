@@ -14,7 +14,7 @@ pub(crate) struct HostPorts {
 }
 
 impl HostPorts {
-    /// Asks HBN.
+    /// Asks HBN with the commands `bridge` and `ip`.
     pub(crate) async fn observe(settings: &Settings) -> Self {
         if settings.hbn.bridge.is_empty() || settings.hbn.ip.is_empty() {
             return Self::default();

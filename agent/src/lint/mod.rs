@@ -22,7 +22,7 @@ pub struct LintError {
     pub faults: Vec<Fault>,
 }
 
-/// One fault.
+/// One fault, with its place in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// Names from the root to the fault, separated by `/`, as in `/vrf/vpc_1/evpn`; empty if the file as a whole is at

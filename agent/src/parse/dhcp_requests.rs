@@ -17,7 +17,7 @@ use super::{fault::ParseFault, nv_objects::json};
 /// An address that a host was given, and when it last asked for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeaseRequest {
-    /// The address.
+    /// The address that the host was given.
     pub address: Ipv4Addr,
     /// Seconds since the epoch.
     pub asked_at: u64,

@@ -21,7 +21,7 @@ pub enum MetadataInterface {
     /// The usual one, pf0dpu1, as HBN calls it.
     #[default]
     Usual,
-    /// Another one.
+    /// A link with this name.
     Named(String),
     /// The DPU has no such link.
     Absent,
@@ -145,7 +145,7 @@ impl PartialOrd for HbnVersion {
 /// Which DHCP server answers the host, and the options that the controller does not decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DhcpSettings {
-    /// The server.
+    /// Which server runs on the DPU.
     pub server: DhcpServer,
     /// DNS servers offered to the host.
     pub nameservers: Vec<Ipv4Addr>,

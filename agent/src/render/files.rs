@@ -75,7 +75,7 @@ pub struct DhcpFiles {
 pub struct ConfigFile {
     /// Name without directory.
     pub name: &'static str,
-    /// Content.
+    /// What the file holds.
     pub text: String,
 }
 

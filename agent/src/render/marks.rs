@@ -10,7 +10,7 @@ const END: char = '\u{2}';
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TemplateLine {
     pub(crate) template: String,
-    /// From 1.
+    /// Number of the line, from 1.
     pub(crate) line: usize,
 }
 

@@ -9,7 +9,7 @@ use super::{marker::Marker, private_file::write_private};
 /// What the agent is doing, for `dpu-agent status` and for people; written only when it changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusFile {
-    /// What runs.
+    /// What runs on the DPU.
     pub runs: Runs,
     /// What the controller last responded.
     pub controller: LastResponse,
@@ -39,7 +39,7 @@ pub struct Runs {
 /// What the controller last responded, and since when.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastResponse {
-    /// In words.
+    /// The response in words, for example `run V1-T1`.
     pub answer: String,
     /// Since when it responds like this, as RFC 3339.
     pub since: String,

@@ -273,7 +273,7 @@ fn the_text_names_the_sessions_that_json_counts() {
 }
 
 #[test]
-fn real_frr_is_healthy_while_up_and_in_alert_by_the_policy_while_not() {
+fn real_frr_is_healthy_while_up_and_in_alert_while_not() {
     let servers = &["10.217.0.1"][..];
     for (name, outcome) in [
         ("006_up_bgp_summary.txt", vec![]),

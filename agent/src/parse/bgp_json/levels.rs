@@ -23,9 +23,9 @@ pub(super) struct Found<'t> {
     pub(super) table: RawTable<'t>,
 }
 
-/// The output.
+/// The output as a whole.
 pub(super) struct JsonOutput<'t> {
-    /// Warnings.
+    /// Warnings that FRR printed.
     pub(super) notes: Vec<Text<'t>>,
     tables: Vec<Found<'t>>,
     stray: Option<Stray<'t>>,
@@ -37,7 +37,7 @@ type Stray<'t> = (Text<'t>, &'static str);
 const EXPECTED: &str = "address families, or VRFs that hold them";
 
 impl<'t> JsonOutput<'t> {
-    /// The tables.
+    /// The tables, or the key that leads to none.
     pub(super) fn tables(self) -> Result<Vec<Found<'t>>, JsonFault<'t>> {
         match self.stray {
             Some((key, expected)) => Err((key.place(), expected.into())),
