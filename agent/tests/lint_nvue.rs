@@ -49,7 +49,7 @@ fn files_that_do_not_load_or_repeat_a_key_are_faults() {
         ("- header: {}\n", "has no `set`"),
         ("- set: {}\n- set: {}\n", "has more than one `set`"),
         ("- unset: {}\n- set: {}\n", "has `unset` where only `header` and `set` can be"),
-        ("[1]", "is no list of maps with `header` and `set`"),
+        ("[1]", "is not a list of maps with `header` and `set`"),
         (
             &set("{acl: {a: {rule: {'10': {action: {permit: {}}}, 10: {action: {deny: {}}}}}}}"),
             "/acl/a/rule/10: is there twice",

@@ -1,13 +1,16 @@
+//! One change of what the DPU runs, and the ways back from it: what can be claimed about the DPU after each of them.
+
 use super::{
     ApplyFault, Before,
+    backup::DhcpBackup,
     dhcp::{DhcpFault, DhcpService},
-    former::Former,
-    nvue::{How, Nvue, NvueDone, NvueFault},
+    nvue::{Nvue, NvueDone, NvueFault, ReplaceOptions},
+    plan::{DhcpStep, NvueStep},
 };
 use crate::{
-    marker::{Marker, Note},
-    plan::{DhcpStep, NvueStep, Target},
+    desired::Target,
     render::Dhcp,
+    state::{Marker, Note},
 };
 
 /// A change of what the DPU runs, with the ways back from it.
@@ -20,46 +23,53 @@ pub(super) struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// Gives NVUE the text, if there is anything to do.
-    pub(super) async fn replace(&self, step: NvueStep, how: How) -> Result<NvueDone, NvueFault> {
+    /// Gives NVUE the text, if the plan says so.
+    pub(super) async fn replace(&self, step: NvueStep, options: ReplaceOptions) -> Result<NvueDone, NvueFault> {
         match step {
             NvueStep::Keep => Ok(NvueDone::Unchanged),
-            step => self.nvue.replace(&self.target.files.nvue, How { same: step == NvueStep::Verify, ..how }).await,
+            step => {
+                self.nvue
+                    .replace(
+                        &self.target.files.nvue,
+                        ReplaceOptions { believed_running: step == NvueStep::Verify, ..options },
+                    )
+                    .await
+            }
         }
     }
 
-    /// The DHCP server's files to go back to: those from before a change that was never brought to its end, or those that
-    /// are there; none if they stay.
-    pub(super) fn former(&self, step: DhcpStep) -> Former {
+    /// The DHCP server's files to go back to: those from before a change that was never completed, or the present ones; none
+    /// if they do not change.
+    pub(super) fn backup(&self, step: DhcpStep) -> DhcpBackup {
         let Before { marker, applied, .. } = *self.before;
-        Former::kept(applied, marker).unwrap_or_else(|| {
+        DhcpBackup::load(applied, marker).unwrap_or_else(|| {
             match step != DhcpStep::Keep && self.dhcp.differs(&self.target.files.dhcp) {
-                true => Former::new(marker, self.dhcp.now(&self.target.files.dhcp)),
-                false => Former::default(),
+                true => DhcpBackup::new(marker, self.dhcp.now(&self.target.files.dhcp)),
+                false => DhcpBackup::default(),
             }
         })
     }
 
-    /// NVUE makes interfaces anew, and a DHCP server goes on listening on those that are gone.
-    pub(super) async fn listen_anew(&self, replaced: NvueDone) -> Result<(), DhcpFault> {
+    /// NVUE recreates interfaces, and a DHCP server would go on listening on those that are gone.
+    pub(super) async fn listen_again(&self, replaced: NvueDone) -> Result<(), DhcpFault> {
         match self.target.files.dhcp {
             Dhcp::Serve(_) if replaced != NvueDone::Unchanged => self.dhcp.reload().await,
             _ => Ok(()),
         }
     }
 
-    /// NVUE may or may not have applied the change. The DHCP server waits until that is known.
-    pub(super) async fn in_doubt(&self, fault: &NvueFault) -> ApplyFault {
+    /// NVUE may or may not have applied the change. Until that is known, the DHCP server is as it was.
+    pub(super) async fn outcome_unknown(&self, fault: &NvueFault) -> ApplyFault {
         if let Err(fault) = self.dhcp_back().await {
-            tracing::error!("the DHCP server could not be set back: {fault}");
+            tracing::error!("the DHCP server could not be restored: {fault}");
         }
-        let reason = format!("{fault}; whether NVUE applied it is not known and is looked up before the next try");
+        let reason = format!("{fault}; whether NVUE applied it is not known and is checked before the next try");
         ApplyFault { reason, former_runs: false }
     }
 
-    /// Nothing of the change was done, because of `why`. What runs is what ran; if that is not known, the DPU is brought
-    /// back to what the marker stands for.
-    pub(super) async fn not_begun(&self, why: String) -> ApplyFault {
+    /// Nothing of the change was done, because of `why`. What ran still runs; if that is not known, the DPU is restored to
+    /// what the marker stands for.
+    pub(super) async fn not_started(&self, why: String) -> ApplyFault {
         match self.before.marker {
             Some(_) if self.before.verified => {
                 ApplyFault { reason: format!("{why}; the former configuration stays"), former_runs: true }
@@ -73,29 +83,29 @@ impl Change<'_> {
             },
             None => {
                 if let Err(fault) = self.dhcp_back().await {
-                    tracing::error!("the DHCP server could not be set back: {fault}");
+                    tracing::error!("the DHCP server could not be restored: {fault}");
                 }
                 ApplyFault { reason: format!("{why}; there is no former configuration"), former_runs: false }
             }
         }
     }
 
-    /// Sets NVUE and the DHCP server back to what ran, because of `why`.
-    pub(super) async fn undo(&self, replaced: NvueDone, former: Former, why: String) -> ApplyFault {
+    /// Restores NVUE and the DHCP server to what ran, because of `why`.
+    pub(super) async fn undo(&self, replaced: NvueDone, backup: DhcpBackup, why: String) -> ApplyFault {
         let nvue = self.nvue_undone(replaced).await;
-        let dhcp = match former.is_empty() {
-            true => self.dhcp.again(&self.target.files.dhcp).await,
-            false => self.dhcp.put_back(former).await,
+        let dhcp = match backup.is_empty() {
+            true => self.dhcp.repeat(&self.target.files.dhcp).await,
+            false => self.dhcp.restore(backup).await,
         };
         if dhcp.is_ok() {
-            Former::forget(self.before.applied);
+            DhcpBackup::discard(self.before.applied);
         }
         if nvue.is_ok() {
             self.nvue.after_apply().await;
         }
         let (end, former_runs) = match (nvue, dhcp, self.before.marker) {
-            (Err(fault), ..) => (format!("NVUE could not be set back: {fault}"), false),
-            (Ok(()), Err(fault), _) => (format!("the DHCP server could not be set back: {fault}"), false),
+            (Err(fault), ..) => (format!("NVUE could not be restored: {fault}"), false),
+            (Ok(()), Err(fault), _) => (format!("the DHCP server could not be restored: {fault}"), false),
             (Ok(()), Ok(()), None) => ("what ran before is back".to_owned(), false),
             (Ok(()), Ok(()), Some(marker)) => match self.dhcp_runs(marker) {
                 Ok(_) => ("the former configuration is back".to_owned(), true),
@@ -105,7 +115,7 @@ impl Change<'_> {
         ApplyFault { reason: format!("{why}; {end}"), former_runs }
     }
 
-    /// Sets NVUE back; all is well only if it is known to run what the marker stands for.
+    /// Restores NVUE; this succeeds only if NVUE is known to run what the marker stands for.
     async fn nvue_undone(&self, replaced: NvueDone) -> Result<(), String> {
         let Before { marker, verified, .. } = *self.before;
         match replaced {
@@ -123,10 +133,10 @@ impl Change<'_> {
     async fn restore(&self, marker: &Marker) -> Result<(), String> {
         self.nvue_back().await?;
         self.dhcp_back().await.map_err(|fault| fault.to_string())?;
-        let former = self.dhcp_runs(marker)?;
+        let present = self.dhcp_runs(marker)?;
         if marker.dhcp.is_some() {
-            // Whether it runs, and on which interfaces, is not to be seen in its files.
-            self.dhcp.put_back(former).await.map_err(|fault| fault.to_string())?;
+            // Its files do not show whether it runs, and on which interfaces.
+            self.dhcp.restore(present).await.map_err(|fault| fault.to_string())?;
         }
         self.before.applied.set(Note::HalfApplied, false).map_err(|error| error.to_string())?;
         self.nvue.after_apply().await;
@@ -134,9 +144,9 @@ impl Change<'_> {
     }
 
     /// The DHCP server's files, if they are those that the marker stands for.
-    fn dhcp_runs(&self, marker: &Marker) -> Result<Former, String> {
-        let now = Former::new(Some(marker), self.dhcp.now(&self.target.files.dhcp));
-        match now.are_of(marker) {
+    fn dhcp_runs(&self, marker: &Marker) -> Result<DhcpBackup, String> {
+        let now = DhcpBackup::new(Some(marker), self.dhcp.now(&self.target.files.dhcp));
+        match now.matches(marker) {
             true => Ok(now),
             false => Err("the DHCP server has other files than before".to_owned()),
         }
@@ -144,16 +154,19 @@ impl Change<'_> {
 
     /// Makes NVUE run what the marker stands for, whatever it runs now.
     async fn nvue_back(&self) -> Result<NvueDone, String> {
-        let text = self.before.nvue().ok_or("what NVUE ran before is not at hand")?;
-        self.nvue.replace(&text, How { same: true, ..How::default() }).await.map_err(|fault| fault.to_string())
+        let text = self.before.nvue().ok_or("what NVUE ran before is not recorded")?;
+        self.nvue
+            .replace(&text, ReplaceOptions { believed_running: true, ..ReplaceOptions::default() })
+            .await
+            .map_err(|fault| fault.to_string())
     }
 
-    /// Puts back the DHCP server's files from before a change that was never brought to its end.
+    /// Restores the DHCP server's files from before a change that was never completed.
     async fn dhcp_back(&self) -> Result<(), DhcpFault> {
         let Before { marker, applied, .. } = *self.before;
-        if let Some(former) = Former::kept(applied, marker) {
-            self.dhcp.put_back(former).await?;
-            Former::forget(applied);
+        if let Some(backup) = DhcpBackup::load(applied, marker) {
+            self.dhcp.restore(backup).await?;
+            DhcpBackup::discard(applied);
         }
         Ok(())
     }

@@ -1,3 +1,5 @@
+//! The DHCP server: its files, and the commands that check, reload and stop it. Only this room changes it.
+
 use std::{
     io,
     os::unix::fs::OpenOptionsExt as _,
@@ -5,12 +7,18 @@ use std::{
     time::Duration,
 };
 
-use super::{command::run, former::Former};
-use crate::{Settings, config::CommandPrefix, private_file::remove, render::Dhcp};
+use super::backup::DhcpBackup;
+use crate::{
+    Settings,
+    config::{CommandPrefix, DhcpSection},
+    hbn::run,
+    render::Dhcp,
+    state::remove,
+};
 
 /// The DHCP server that answers the host.
 pub(crate) struct DhcpService<'a> {
-    settings: &'a crate::config::Dhcp,
+    settings: &'a DhcpSection,
     limit: Duration,
 }
 
@@ -25,12 +33,12 @@ pub(crate) enum DhcpFault {
     Command { verb: &'static str, reason: String },
 }
 
-/// Whether the files of the DHCP server are the ones given.
+/// Whether the DHCP server's files are these.
 pub(crate) fn on_disk(settings: &Settings, dhcp: &Dhcp) -> bool {
     !placed(&settings.dhcp.config_file, dhcp).iter().any(differs)
 }
 
-/// Each file with its place.
+/// Each file with its path.
 fn placed<'f>(config_file: &Path, dhcp: &'f Dhcp) -> Vec<(PathBuf, &'f str)> {
     let Some(files) = dhcp.files() else { return Vec::new() };
     let beside = files.beside.iter().map(|file| (config_file.with_file_name(file.name), file.text.as_str()));
@@ -38,7 +46,7 @@ fn placed<'f>(config_file: &Path, dhcp: &'f Dhcp) -> Vec<(PathBuf, &'f str)> {
 }
 
 fn differs((path, text): &(PathBuf, &str)) -> bool {
-    !types::read_file(path, crate::MOST_BYTES).is_ok_and(|old| old == text.as_bytes())
+    !types::read_file(path, crate::MAX_FILE_BYTES).is_ok_and(|old| old == text.as_bytes())
 }
 
 impl<'a> DhcpService<'a> {
@@ -46,7 +54,7 @@ impl<'a> DhcpService<'a> {
         Self { settings: &settings.dhcp, limit: settings.hbn.command_timeout }
     }
 
-    /// Lets the server judge the file before anything moves.
+    /// Lets the server check the file before anything changes.
     pub(crate) async fn check(&self, dhcp: &Dhcp) -> Result<(), DhcpFault> {
         let Some(files) = dhcp.files().filter(|_| !self.settings.check.is_empty()) else { return Ok(()) };
         let mut path = self.settings.config_file.clone().into_os_string();
@@ -62,10 +70,10 @@ impl<'a> DhcpService<'a> {
         }
     }
 
-    /// The files of the server as they are: text, or none. `dhcp` says which there are.
+    /// The server's files as they are now: text, or none. `dhcp` says which files it has.
     pub(super) fn now(&self, dhcp: &Dhcp) -> Vec<(PathBuf, Option<String>)> {
         let read = |(path, _): (PathBuf, &str)| {
-            let text = types::read_text(&path, crate::MOST_BYTES).ok();
+            let text = types::read_text(&path, crate::MAX_FILE_BYTES).ok();
             (path, text)
         };
         placed(&self.settings.config_file, dhcp).into_iter().map(read).collect()
@@ -82,24 +90,24 @@ impl<'a> DhcpService<'a> {
         self.reload().await
     }
 
-    /// Has the server read its files, and find out anew which interfaces there are.
+    /// Has the server read its files, and look up its interfaces again.
     pub(crate) async fn reload(&self) -> Result<(), DhcpFault> {
         self.command(&self.settings.reload, "read its configuration").await
     }
 
-    /// Stops the server and leaves files behind that hold no address.
+    /// Stops the server and leaves files that hold no address.
     pub(crate) async fn stop(&self, dhcp: &Dhcp) -> Result<(), DhcpFault> {
         if dhcp.files().is_none() {
             return Ok(());
         }
         self.write(dhcp)?;
-        // Without a way to stop it, a server that has read a file without addresses is as good as stopped.
+        // Without a stop command, the server reads a file without addresses, which is as good as stopped.
         let stop = if self.settings.stop.is_empty() { &self.settings.reload } else { &self.settings.stop };
         self.command(stop, "stop").await
     }
 
-    /// Has the server do once more what its files, which stay, are for.
-    pub(super) async fn again(&self, dhcp: &Dhcp) -> Result<(), DhcpFault> {
+    /// Reloads or stops the server again with the same files.
+    pub(super) async fn repeat(&self, dhcp: &Dhcp) -> Result<(), DhcpFault> {
         match dhcp {
             Dhcp::Serve(_) => self.reload().await,
             Dhcp::Stop(_) => self.stop(dhcp).await,
@@ -107,10 +115,10 @@ impl<'a> DhcpService<'a> {
         }
     }
 
-    /// Puts former files back and has the server read them; where there were none, or it did not run, it is stopped.
-    pub(crate) async fn put_back(&self, former: Former) -> Result<(), DhcpFault> {
-        let stopped = former.stopped || former.files.iter().all(|(_, text)| text.is_none());
-        for (path, text) in former.files {
+    /// Restores files and has the server read them; where there were none, or it did not run, it is stopped.
+    pub(crate) async fn restore(&self, backup: DhcpBackup) -> Result<(), DhcpFault> {
+        let stopped = backup.stopped || backup.files.iter().all(|(_, text)| text.is_none());
+        for (path, text) in backup.files {
             match text {
                 Some(text) if !differs(&(path.clone(), &text)) => (),
                 Some(text) => write_public(&path, &text)?,

@@ -1,37 +1,36 @@
 //! Makes the DPU run a target, or leaves it as it was.
 //!
-//! NVUE and the DHCP server move together or not at all. What can be refused is tried first: the DHCP server's own check,
-//! then NVUE's. Where the operator wants it, NVUE takes a change on trial and goes back by itself unless the DPU proves
-//! that it still reaches the site. The marker is written when both run, and until then all that it takes to go back is on
-//! file. That the former configuration runs is said only where it is proved: nothing was done, or NVUE was asked.
+//! NVUE and the DHCP server change together or not at all. Steps that can be refused come first: the DHCP server's own check,
+//! then NVUE's. If configured, NVUE takes a change on trial and rolls it back unless the DPU proves that it still reaches
+//! the site. The marker is written when both run; until then everything needed to go back is on disk. That the former
+//! configuration runs is claimed only if it is proved: nothing was done, or NVUE confirmed it. Only `agent` calls this room.
 
+mod backup;
 mod change;
-mod command;
 mod dhcp;
-mod former;
 mod nvue;
+mod plan;
 
 use std::time::{Duration, SystemTime};
 
+use backup::DhcpBackup;
 use change::Change;
-pub(crate) use command::{CommandFault, Output, ask, run};
 use dhcp::DhcpService;
 pub(crate) use dhcp::on_disk;
-use former::Former;
-use nvue::{How, Nvue, NvueDone};
-pub(crate) use nvue::{answers as nvue_answers, system as nvue_system};
+use nvue::{Nvue, NvueDone, ReplaceOptions};
+use plan::{DhcpStep, Plan};
+pub(crate) use plan::{KnownState, plan};
 
 use crate::{
     Settings,
-    intent::Digest,
-    marker::{Applied, Marker, Note, timestamp},
-    plan::{DhcpStep, Plan, Target},
+    desired::Target,
+    state::{AppliedDir, Digest, Marker, Note, timestamp},
 };
 
 /// What a successful apply did.
 pub(crate) struct Done {
     pub(crate) marker: Marker,
-    /// Something other than versions changed, so the DPU has to prove itself again.
+    /// Something other than versions changed, so the DPU has to settle again.
     pub(crate) changed: bool,
 }
 
@@ -39,27 +38,27 @@ pub(crate) struct Done {
 #[derive(Debug)]
 pub(crate) struct ApplyFault {
     pub(crate) reason: String,
-    /// It is proved that what the marker stands for runs, as a whole.
+    /// It is proved that all of what the marker stands for runs.
     pub(crate) former_runs: bool,
 }
 
 /// What is known of the DPU before a change.
 pub(crate) struct Before<'a> {
     pub(crate) marker: Option<&'a Marker>,
-    /// What the marker says is known to be true.
+    /// What the marker says was confirmed by NVUE, and nothing has happened since that could make it wrong.
     pub(crate) verified: bool,
-    pub(crate) applied: &'a Applied,
+    pub(crate) applied: &'a AppliedDir,
 }
 
 impl Before<'_> {
-    /// The NVUE text that the marker stands for, if it is still at hand.
+    /// The NVUE text that the marker stands for, if it is still there.
     fn nvue(&self) -> Option<String> {
         let marker = self.marker?;
         self.applied.nvue().filter(|text| Digest::of(&[text.as_bytes()]) == marker.nvue)
     }
 }
 
-/// Carries out a plan. `prove` says within a time whether the DPU still reaches the site; it is asked only for a change on
+/// Carries out a plan. `prove` says within a time whether the DPU still reaches the site; it is called only for a change on
 /// trial.
 pub(crate) async fn apply(
     plan: Plan,
@@ -77,37 +76,37 @@ pub(crate) async fn apply(
     if plan.dhcp == DhcpStep::Install
         && let Err(fault) = dhcp.check(&target.files.dhcp).await
     {
-        return Err(change.not_begun(fault.to_string()).await);
+        return Err(change.not_started(fault.to_string()).await);
     }
     let trial = Some(settings.hbn.confirm).filter(|time| !time.is_zero());
-    let replaced = match change.replace(plan.nvue, How { trial, ..How::default() }).await {
+    let replaced = match change.replace(plan.nvue, ReplaceOptions { trial, ..ReplaceOptions::default() }).await {
         Ok(replaced) => replaced,
-        Err(fault) if fault.outcome_unknown() => return Err(change.in_doubt(&fault).await),
-        Err(fault) => return Err(change.not_begun(fault.to_string()).await),
+        Err(fault) if fault.outcome_unknown() => return Err(change.outcome_unknown(&fault).await),
+        Err(fault) => return Err(change.not_started(fault.to_string()).await),
     };
-    let former = change.former(plan.dhcp);
-    let changed = replaced != NvueDone::Unchanged || plan.dhcp == DhcpStep::Install || !former.is_empty();
-    if let Err(error) = former.keep(before.applied) {
-        let why = format!("what the DHCP server does now cannot be kept in the state directory: {error}");
-        return Err(change.undo(replaced, Former::default(), why).await);
+    let backup = change.backup(plan.dhcp);
+    let changed = replaced != NvueDone::Unchanged || plan.dhcp == DhcpStep::Install || !backup.is_empty();
+    if let Err(error) = backup.save(before.applied) {
+        let why = format!("the DHCP server's files cannot be backed up in the state directory: {error}");
+        return Err(change.undo(replaced, DhcpBackup::default(), why).await);
     }
     let followed = match plan.dhcp {
         DhcpStep::Install => dhcp.install(&target.files.dhcp).await,
         DhcpStep::Stop => dhcp.stop(&target.files.dhcp).await,
-        DhcpStep::Keep => change.listen_anew(replaced).await,
+        DhcpStep::Keep => change.listen_again(replaced).await,
     };
     if let Err(fault) = followed {
-        return Err(change.undo(replaced, former, fault.to_string()).await);
+        return Err(change.undo(replaced, backup, fault.to_string()).await);
     }
     if let NvueDone::OnTrial = replaced {
-        // A part of the time is for the confirmation itself.
+        // The rest of the time is for the confirmation itself.
         let time = settings.hbn.confirm.mul_f32(0.8);
         if let Err(why) = prove(time).await {
-            let why = format!("the change was taken back, since it cut the DPU off: {why}");
-            return Err(change.undo(replaced, former, why).await);
+            let why = format!("the change was rolled back, since it cut the DPU off: {why}");
+            return Err(change.undo(replaced, backup, why).await);
         }
         if let Err(fault) = nvue.confirm().await {
-            return Err(change.undo(replaced, former, fault.to_string()).await);
+            return Err(change.undo(replaced, backup, fault.to_string()).await);
         }
     }
     let done = recorded(target, before, changed)?;
@@ -115,19 +114,19 @@ pub(crate) async fn apply(
     Ok(done)
 }
 
-/// Cuts the host off, as far as it goes and at once: nothing is on trial, a DHCP server that does not stop must not keep
-/// NVUE from it, nor the other way round, and nothing is undone.
+/// Cuts the host off, as far as possible and at once: without a trial and without undoing anything. A DHCP server that does
+/// not stop must not keep NVUE from it, nor the other way round.
 async fn isolate(plan: Plan, change: &Change<'_>) -> Result<Done, ApplyFault> {
     let Change { nvue, dhcp, before, target } = *change;
-    let former = change.former(plan.dhcp);
-    if let Err(error) = former.keep(before.applied) {
-        tracing::error!("what the DHCP server does now cannot be kept in the state directory: {error}");
+    let backup = change.backup(plan.dhcp);
+    if let Err(error) = backup.save(before.applied) {
+        tracing::error!("the DHCP server's files cannot be backed up in the state directory: {error}");
     }
     let stopped = match plan.dhcp {
         DhcpStep::Keep => Ok(()),
         DhcpStep::Install | DhcpStep::Stop => dhcp.stop(&target.files.dhcp).await,
     };
-    let replaced = change.replace(plan.nvue, How { at_once: true, ..How::default() }).await;
+    let replaced = change.replace(plan.nvue, ReplaceOptions { at_once: true, ..ReplaceOptions::default() }).await;
     let failed = |reason| ApplyFault { reason, former_runs: false };
     let replaced = match (replaced, stopped) {
         (Ok(replaced), Ok(())) => replaced,
@@ -135,12 +134,12 @@ async fn isolate(plan: Plan, change: &Change<'_>) -> Result<Done, ApplyFault> {
         (Ok(_), Err(fault)) => return Err(failed(fault.to_string())),
         (Err(first), Err(second)) => return Err(failed(format!("{second}; {first}"))),
     };
-    let done = recorded(target, before, replaced != NvueDone::Unchanged || !former.is_empty())?;
+    let done = recorded(target, before, replaced != NvueDone::Unchanged || !backup.is_empty())?;
     nvue.after_apply().await;
     Ok(done)
 }
 
-/// Writes down what runs now.
+/// Records what runs now.
 fn recorded(target: &Target, before: &Before<'_>, changed: bool) -> Result<Done, ApplyFault> {
     let since = match before.marker {
         Some(former) if !changed => former.since.clone(),
@@ -159,7 +158,7 @@ fn recorded(target: &Target, before: &Before<'_>, changed: bool) -> Result<Done,
     };
     match written.and_then(|()| before.applied.set(Note::HalfApplied, false)) {
         Ok(()) => {
-            Former::forget(before.applied);
+            DhcpBackup::discard(before.applied);
             Ok(Done { marker, changed })
         }
         Err(error) => Err(ApplyFault {

@@ -1,7 +1,10 @@
+//! `dpu-agent check`: probes the DPU once and prints what was found.
+
 use std::process::ExitCode;
 
-use agent::{Agent, Findings, Settings, Severity};
+use agent::{Agent, PREVENT_ALLOCATIONS, PREVENT_HOST_STATE_CHANGES, Settings};
 use clap::Args;
+use types::{HealthAlert, HealthReport};
 
 use super::{Format, one_line, write_json};
 
@@ -14,32 +17,39 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// Checks the DPU once and prints what was found. Ends with 1 if something is in alert.
+    /// Checks the DPU once and prints what was found. Exits with 1 if something is in alert.
     pub(crate) fn run(&self, settings: Settings) -> anyhow::Result<ExitCode> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let findings = runtime.block_on(Agent::look(settings));
+        let report = runtime.block_on(Agent::look(settings));
+        let healthy = report.alerts.is_empty();
         let mut out = std::io::stdout().lock();
         match self.output {
-            Format::Json => write_json(&mut out, &findings.report())?,
-            Format::Text => print(&findings, &mut out)?,
+            Format::Json => write_json(&mut out, &proto::health::HealthReport::from(report))?,
+            Format::Text => print(&report, &mut out)?,
         }
-        Ok(if findings.is_healthy() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+        Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::from(1) })
     }
 }
 
-fn print(findings: &Findings, out: &mut impl std::io::Write) -> std::io::Result<()> {
-    for (id, target, severity, message) in findings.alerts() {
-        let mark = match severity {
-            Severity::Notice => "notice  ",
-            Severity::PreventsAllocations => "alert   ",
-            Severity::Critical => "CRITICAL",
-        };
-        writeln!(out, "{mark}  {}: {}", probe(id, target), one_line(&message))?;
+fn print(report: &HealthReport, out: &mut impl std::io::Write) -> std::io::Result<()> {
+    for alert in &report.alerts {
+        let probe = probe(&alert.id, alert.target.as_deref());
+        writeln!(out, "{}  {probe}: {}", mark(alert), one_line(&alert.message))?;
     }
-    for (id, target) in findings.successes() {
-        writeln!(out, "ok        {}", probe(id, target))?;
+    for success in &report.successes {
+        writeln!(out, "ok        {}", probe(&success.id, success.target.as_deref()))?;
     }
     Ok(())
+}
+
+/// What an alert stops, in one word.
+fn mark(alert: &HealthAlert) -> &'static str {
+    let has = |class: &str| alert.classifications.iter().any(|it| it == class);
+    match (has(PREVENT_HOST_STATE_CHANGES), has(PREVENT_ALLOCATIONS)) {
+        (true, _) => "CRITICAL",
+        (false, true) => "alert   ",
+        (false, false) => "notice  ",
+    }
 }
 
 fn probe(id: &str, target: Option<&str>) -> String {

@@ -1,3 +1,5 @@
+//! The command line: one subcommand a file. Only `main` calls it.
+
 mod check;
 mod parse;
 mod render;
@@ -15,11 +17,11 @@ use clap::{Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 use types::{one_line, printable};
 
-/// Makes a DPU run what its site controller wants, checks it, and reports it.
+/// Makes a DPU run the configuration that its site controller wants, checks it, and reports it.
 #[derive(Debug, Parser)]
 #[command(name = "dpu-agent", version)]
 pub(crate) struct Cli {
-    /// Configuration file [default: /etc/dpu-agent/config.toml; `render` takes none unless told].
+    /// Configuration file [default: /etc/dpu-agent/config.toml; `render` reads none by default].
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(subcommand)]
@@ -36,7 +38,7 @@ enum Command {
     Parse(parse::Parse),
     /// Print or write the files for a response of the controller, without touching the DPU.
     Render(Box<render::Render>),
-    /// Say what runs since when, and what the controller last said.
+    /// Say what runs since when, and what the controller last responded.
     Status(status::Status),
 }
 
@@ -64,6 +66,7 @@ impl Cli {
     }
 }
 
+/// Prints JSON in which no control character reaches a terminal.
 fn write_json(out: &mut impl io::Write, value: &impl Serialize) -> io::Result<()> {
     writeln!(out, "{}", printable(&serde_json::to_string_pretty(value)?))
 }

@@ -1,3 +1,5 @@
+//! `dpu-agent parse`: what a parser reads in a command's output, for people who look into a fault.
+
 use std::{io::Read as _, path::PathBuf, process::ExitCode};
 
 use agent::parse::{KINDS, Kind};
@@ -24,7 +26,7 @@ impl Parse {
         if self.file.as_os_str() == "-" {
             std::io::stdin().read_to_end(&mut bytes)?;
         } else {
-            bytes = types::read_file(&self.file, agent::MOST_BYTES)
+            bytes = types::read_file(&self.file, agent::MAX_FILE_BYTES)
                 .with_context(|| format!("cannot read {}", self.file.display()))?;
         }
         // As the agent reads what commands print.

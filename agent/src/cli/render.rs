@@ -1,3 +1,5 @@
+//! `dpu-agent render`: the files for a response, without a DPU. It is how templates are written and tried.
+
 use std::{
     fs, io,
     io::{IsTerminal as _, Read as _, Write as _},
@@ -18,8 +20,8 @@ use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use proto::forge::ManagedHostNetworkConfigResponse;
 
-/// Print or write the files for a response of the controller, without touching the DPU. What no option says is as in the
-/// configuration given, or as in one that says nothing.
+/// Print or write the files for a response of the controller, without touching the DPU. Defaults come from the
+/// configuration given, or are those of an empty one.
 #[derive(Debug, Args)]
 pub(crate) struct Render {
     /// ManagedHostNetworkConfigResponse as JSON, with the names of the .proto and enums as numbers; `-` is standard input.
@@ -95,7 +97,7 @@ impl Render {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// What is known of the DPU: the configuration, and what the options say otherwise.
+    /// The DPU as the configuration describes it, changed by the options.
     fn environment(&self, settings: Option<&Settings>) -> Environment {
         let base = settings.map(Settings::environment).unwrap_or_default();
         let list = |given: &Vec<Ipv4Addr>, base| if given.is_empty() { base } else { given.clone() };
@@ -169,21 +171,23 @@ fn named(files: &RenderedFiles, server: DhcpServer) -> Vec<(Only, &'static str, 
     named
 }
 
+/// Reads a response.
 fn read(path: &Path) -> anyhow::Result<NetworkConfig> {
     let text = match path.to_str() {
         Some("-") => {
             let mut text = String::new();
             io::stdin().read_to_string(&mut text).map(|_| text)
         }
-        _ => types::read_text(path, agent::MOST_BYTES),
+        _ => types::read_text(path, agent::MAX_FILE_BYTES),
     };
     let name = if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() };
     let text = text.with_context(|| format!("cannot read {name}"))?;
     let response: ManagedHostNetworkConfigResponse =
-        serde_json::from_str(&text).with_context(|| format!("{name} is no response"))?;
+        serde_json::from_str(&text).with_context(|| format!("{name} is not a response"))?;
     NetworkConfig::try_from(&response).with_context(|| format!("{name} cannot be rendered"))
 }
 
+/// Writes a file that only its owner reads.
 fn write(dir: &Path, name: &str, text: &str) -> anyhow::Result<()> {
     let path = dir.join(name);
     if let Some(parent) = path.parent() {

@@ -1,6 +1,8 @@
+//! `dpu-agent run`: the daemon, with its signals, log and service manager.
+
 use std::{process::ExitCode, time::Duration};
 
-use agent::{Agent, LogFormat, Settings, Sole, render::DhcpServer};
+use agent::{Agent, LogFormat, Settings, StateDirLock, render::DhcpServer};
 use anyhow::{Context as _, bail};
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
@@ -9,10 +11,11 @@ use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt as _,
 /// Runs until SIGTERM or SIGINT. SIGHUP makes the next pass come at once.
 pub(crate) fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     log(&settings)?;
-    let place = settings.state_dir.display().to_string();
-    let sole = Sole::take(&settings.state_dir).with_context(|| format!("cannot use the state directory {place}"))?;
-    let Some(_sole) = sole else { bail!("another dpu-agent runs with the state directory {place}") };
-    // Names are looked up on a thread of their own, which is gone a moment later.
+    let state_dir = settings.state_dir.display().to_string();
+    let lock = StateDirLock::take(&settings.state_dir)
+        .with_context(|| format!("cannot use the state directory {state_dir}"))?;
+    let Some(_lock) = lock else { bail!("another dpu-agent runs with the state directory {state_dir}") };
+    // Host names are resolved on a thread of its own, which ends soon after.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(1)
@@ -21,6 +24,7 @@ pub(crate) fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     runtime.block_on(passes(settings))
 }
 
+/// One pass after the other until a signal ends it.
 async fn passes(settings: Settings) -> anyhow::Result<ExitCode> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -32,9 +36,9 @@ async fn passes(settings: Settings) -> anyhow::Result<ExitCode> {
     let mut agent = Agent::new(settings)?;
     notify(&[NotifyState::Ready]);
     loop {
-        // A signal that comes during a pass waits for its end, so that no change is left half-way.
+        // A signal during a pass waits for its end, so that no change is left half-way.
         let pass = agent.pass().await;
-        // Said here and by nothing else: a pass that hangs must not look alive.
+        // Only here: a pass that hangs must not look alive.
         notify(&[NotifyState::Watchdog]);
         tokio::select! {
             biased;
@@ -42,23 +46,24 @@ async fn passes(settings: Settings) -> anyhow::Result<ExitCode> {
             _ = interrupt.recv() => break,
             _ = hang_up.recv() => {
                 tracing::info!("SIGHUP: the next pass comes now");
-                agent.hurry();
+                agent.retry_now();
             }
             () = tokio::time::sleep(pass.next_in) => (),
         }
     }
     notify(&[NotifyState::Stopping]);
-    tracing::info!("stopped; the DPU goes on with what it runs");
+    tracing::info!("stopped; the DPU keeps running its configuration");
     Ok(ExitCode::SUCCESS)
 }
 
-/// Tells systemd, if it listens.
+/// Notifies systemd, if it listens.
 fn notify(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
-        tracing::debug!("systemd cannot be told: {error}");
+        tracing::debug!("systemd cannot be notified: {error}");
     }
 }
 
+/// Starts logging to standard error.
 fn log(settings: &Settings) -> anyhow::Result<()> {
     let filter: Targets = settings.log.filter.parse().context("`log.filter` of the configuration")?;
     let format = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);

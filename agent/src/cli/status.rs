@@ -1,18 +1,20 @@
+//! `dpu-agent status`: what the agent wrote into its status file, and whether it runs.
+
 use std::{
     io::{self, Write},
     process::ExitCode,
 };
 
-use agent::{Settings, Sole, StatusFile};
+use agent::{Settings, StateDirLock, StatusFile};
 use anyhow::Context as _;
 use clap::Args;
 use serde::Serialize;
 
 use super::{Format, one_line, write_json};
 
-/// What is known of the agent.
+/// The status file, and whether its agent runs.
 #[derive(Serialize)]
-struct Known {
+struct AgentStatus {
     /// It runs now; if not, the rest is what it wrote last.
     agent_runs: bool,
     #[serde(flatten)]
@@ -32,9 +34,9 @@ impl Status {
     pub(crate) fn run(&self, settings: &Settings) -> anyhow::Result<ExitCode> {
         let status = StatusFile::read(&settings.state_dir)
             .with_context(|| format!("no status in {} (has the agent run?)", settings.state_dir.display()))?;
-        let agent_runs = Sole::is_taken(&settings.state_dir)
-            .with_context(|| format!("cannot look into {}", settings.state_dir.display()))?;
-        let known = Known { agent_runs, status };
+        let agent_runs = StateDirLock::is_taken(&settings.state_dir)
+            .with_context(|| format!("cannot read {}", settings.state_dir.display()))?;
+        let known = AgentStatus { agent_runs, status };
         let mut out = io::stdout().lock();
         match self.output {
             Format::Json => write_json(&mut out, &known)?,
@@ -46,7 +48,7 @@ impl Status {
     }
 }
 
-fn print(known: &Known, out: &mut impl Write) -> io::Result<()> {
+fn print(known: &AgentStatus, out: &mut impl Write) -> io::Result<()> {
     let status = &known.status;
     if !known.agent_runs {
         writeln!(out, "agent       does not run: this is what it wrote last")?;

@@ -1,12 +1,14 @@
+//! MAC addresses, in any spelling that labels and tools have.
+
 use std::{fmt, str::FromStr};
 
 /// A MAC address, however it was spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MacAddress([u8; 6]);
 
-/// A text that is no MAC address.
+/// A text that is not a MAC address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no MAC address, such as 02:00:5e:10:00:07")]
+#[error("`{0}` is not a MAC address, such as 02:00:5e:10:00:07")]
 pub struct MacAddressError(String);
 
 impl FromStr for MacAddress {

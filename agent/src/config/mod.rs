@@ -1,3 +1,5 @@
+//! The configuration file: its sections, its defaults, and what makes it unusable. Every room may read [`Settings`].
+
 mod mac;
 mod read;
 mod sections;
@@ -15,13 +17,13 @@ use crate::render::{DhcpServer, DhcpSettings, Environment, MetadataInterface};
 pub(crate) use mac::MacAddress;
 use read::parsed;
 pub use sections::LogFormat;
-pub(crate) use sections::{CommandPrefix, Dhcp, Hbn, NvueRest, ProbeFamily, Rpc, Tls};
-use sections::{Health, Log, Period, Templates};
+pub(crate) use sections::{CommandPrefix, DhcpSection, HbnSection, NvueRest, ProbeFamily, RpcSection, TlsSection};
+use sections::{HealthSection, LogSection, PeriodSection, TemplatesSection};
 
-/// Stands in a command for the id of HBN's container.
+/// Placeholder in a command for the id of HBN's container.
 const CONTAINER: &str = "{container}";
 
-/// What an operator tells one agent, from a TOML file. Unknown keys are refused.
+/// The configuration of one agent, from a TOML file. Unknown keys are refused.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -35,28 +37,28 @@ pub struct Settings {
     pub state_dir: PathBuf,
     /// Certificates for an `https://` controller.
     #[serde(default)]
-    pub tls: Tls,
-    /// How calls to the controller are bounded.
+    pub tls: TlsSection,
+    /// Limits of calls to the controller.
     #[serde(default)]
-    pub rpc: Rpc,
-    /// Times of the loop.
+    pub rpc: RpcSection,
+    /// Intervals and time limits of the loop.
     #[serde(default)]
-    pub period: Period,
+    pub period: PeriodSection,
     /// HBN and the commands that reach into it.
     #[serde(default)]
-    pub hbn: Hbn,
+    pub hbn: HbnSection,
     /// The DHCP server for the host.
     #[serde(default)]
-    pub dhcp: Dhcp,
+    pub dhcp: DhcpSection,
     /// What is checked.
     #[serde(default)]
-    pub health: Health,
+    pub health: HealthSection,
     /// Where templates come from.
     #[serde(default)]
-    pub templates: Templates,
+    pub templates: TemplatesSection,
     /// What is logged.
     #[serde(default)]
-    pub log: Log,
+    pub log: LogSection,
 }
 
 /// Why a configuration file is not usable.
@@ -65,17 +67,17 @@ pub enum ConfigFault {
     /// It could not be read.
     #[error("cannot read the configuration {path}")]
     Read {
-        /// The file.
+        /// The configuration file.
         path: PathBuf,
-        /// Why.
+        /// The reason that the operating system gives.
         source: std::io::Error,
     },
     /// It is not what this program expects.
     #[error("the configuration {path} is not usable: {fault}")]
     Content {
-        /// The file.
+        /// The configuration file.
         path: PathBuf,
-        /// Where and why.
+        /// Where in the file, and why.
         fault: String,
     },
 }
@@ -86,7 +88,7 @@ impl Settings {
     /// # Errors
     /// [`ConfigFault`] with the file and the place.
     pub fn load(path: &Path) -> Result<Self, ConfigFault> {
-        let text = types::read_text(path, crate::MOST_BYTES)
+        let text = types::read_text(path, crate::MAX_FILE_BYTES)
             .map_err(|source| ConfigFault::Read { path: path.into(), source })?;
         Self::parse(&text).map_err(|fault| ConfigFault::Content { path: path.into(), fault })
     }
@@ -115,13 +117,13 @@ impl Settings {
         if self.hbn.nv.is_empty() {
             return fault("`hbn.nv` must name a command, for example [\"nv\"]");
         }
-        // dhcpd ends with an error where it has no network to serve, and that would pass for a server that cannot be stopped.
+        // dhcpd exits with an error when it has no network to serve, which would look like a failure to stop it.
         if self.dhcp.server == DhcpServer::Dhcpd && !self.dhcp.reload.is_empty() && self.dhcp.stop.is_empty() {
             return fault("`dhcp.stop` must say how dhcpd is stopped, beside `dhcp.reload`");
         }
         if matches!(self.dhcp.server, DhcpServer::Dhcpd | DhcpServer::None) && self.dhcp.requests_file.is_some() {
             return fault(
-                "`dhcp.requests_file` is for the servers kea and nico: dhcpd writes nothing down of fixed addresses",
+                "`dhcp.requests_file` is for the servers kea and nico: dhcpd records nothing about fixed addresses",
             );
         }
         if self.names_container() && self.health.crictl.is_empty() {
@@ -133,12 +135,12 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether a command names HBN's container without its id.
+    /// Whether a command contains the placeholder for the id of HBN's container.
     pub(crate) fn names_container(&self) -> bool {
         self.clone().commands().into_iter().flatten().any(|word| word.contains(CONTAINER))
     }
 
-    /// The settings with a container's id wherever a command leaves it open.
+    /// The settings with the container's id in place of the placeholder.
     pub(crate) fn in_container(&self, id: &str) -> Self {
         let mut settings = self.clone();
         for word in settings.commands().into_iter().flatten() {
@@ -147,7 +149,7 @@ impl Settings {
         settings
     }
 
-    /// The commands that may be run in HBN's container.
+    /// The commands that may contain the placeholder.
     fn commands(&mut self) -> [&mut CommandPrefix; 11] {
         let Self { hbn, dhcp, health, .. } = self;
         [
@@ -203,7 +205,7 @@ impl Settings {
     }
 }
 
-/// `path` of a system whose root is seen at `root`.
+/// Where the agent sees `path` of a system whose root directory is mounted at `root`.
 pub(crate) fn under(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
@@ -267,7 +269,7 @@ mod tests {
             (&format!("{LEAST}[dhcp]\nserver = \"dnsmasq\""), "dnsmasq"),
             (&format!("{LEAST}[dhcp]\nserver = \"dhcpd\"\nreload = [\"true\"]"), "dhcp.stop"),
             (&format!("{LEAST}[dhcp]\nserver = \"dhcpd\"\nrequests_file = \"/x\""), "dhcp.requests_file"),
-            (&format!("{LEAST}[hbn]\nhost_mac = \"02:00\""), "no MAC address"),
+            (&format!("{LEAST}[hbn]\nhost_mac = \"02:00\""), "not a MAC address"),
             (&format!("{LEAST}[tls]\ncert = \"a\""), "tls.key"),
             (&LEAST.replace("http://", "ftp://"), "http://"),
         ] {
@@ -285,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn probes_run_where_their_command_is_configured_and_nobody_says_otherwise() {
+    fn probes_run_if_their_command_is_configured_and_listed() {
         let mut settings = Settings::parse(LEAST).unwrap();
         assert!(settings.probes(ProbeFamily::Bgp));
         assert!(!settings.probes(ProbeFamily::Disk));

@@ -1,3 +1,5 @@
+//! How single values of the configuration are read. Only `sections` calls it.
+
 use std::{fmt, str::FromStr, time::Duration};
 
 use serde::{Deserialize as _, Deserializer, de::Error as _};

@@ -1,3 +1,5 @@
+//! The sections of the configuration file and their defaults. `config.example.toml` shows each key.
+
 use std::{net::Ipv4Addr, num::NonZeroU32, path::PathBuf, time::Duration};
 
 use serde::Deserialize;
@@ -12,12 +14,12 @@ use crate::render::{DhcpServer, HbnVersion};
 /// Certificates, PEM files; read again whenever they change.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Tls {
+pub struct TlsSection {
     /// Who may sign the controller's certificate.
     pub ca: Option<PathBuf>,
     /// This DPU's certificate.
     pub cert: Option<PathBuf>,
-    /// Its key.
+    /// The key of that certificate.
     pub key: Option<PathBuf>,
     /// Name in the controller's certificate, where it is not the host in `controller`.
     pub domain: Option<String>,
@@ -25,10 +27,10 @@ pub struct Tls {
     pub renew: bool,
 }
 
-/// Bounds of one call.
+/// Limits of one call.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Rpc {
+pub struct RpcSection {
     /// Longest time to connect.
     #[serde(rename = "connect_timeout_secs", deserialize_with = "seconds")]
     pub connect_timeout: Duration,
@@ -39,10 +41,10 @@ pub struct Rpc {
     pub max_message_mib: u16,
 }
 
-/// Times of the loop, in seconds; fractions are allowed.
+/// Intervals and time limits of the loop, in seconds; fractions are allowed.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Period {
+pub struct PeriodSection {
     /// From one pass to the next.
     #[serde(rename = "loop_secs", deserialize_with = "seconds")]
     pub pass: Duration,
@@ -56,14 +58,14 @@ pub struct Period {
     pub longest_backoff: Duration,
 }
 
-/// A command and its first arguments, for example `["crictl", "exec", "{container}", "nv"]`: the id of the container that
-/// runs stands in for `{container}`.
+/// A command and its first arguments, for example `["crictl", "exec", "{container}", "nv"]`: the id of the running
+/// container replaces `{container}`.
 pub(crate) type CommandPrefix = Vec<String>;
 
 /// HBN: its devices, its commands, its files.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Hbn {
+pub struct HbnSection {
     /// Uplinks to the top-of-rack switches, p0 first; absent: p0 and p1, as this release of HBN calls them.
     pub uplinks: Option<Vec<String>>,
     /// HBN's interface towards the metadata service, or `none`; absent: pf0dpu1, as this release of HBN calls it.
@@ -79,9 +81,9 @@ pub struct Hbn {
     pub vtysh: CommandPrefix,
     /// How to run `supervisorctl` in HBN; empty: services are not checked.
     pub supervisorctl: CommandPrefix,
-    /// How to run `bridge` in HBN, and `ip`: both tell the host's MAC addresses; empty: they are not reported.
+    /// How to run `bridge` in HBN; with `ip` it shows the host's MAC addresses. Empty: they are not reported.
     pub bridge: CommandPrefix,
-    /// See `bridge`.
+    /// How to run `ip` in HBN, see `bridge`.
     pub ip: CommandPrefix,
     /// MAC address of the host's physical function, as the factory gave it.
     #[serde(deserialize_with = "parsed_some")]
@@ -93,7 +95,7 @@ pub struct Hbn {
     pub command_timeout: Duration,
     /// The configuration file, by the path that `nv` is told.
     pub nvue_file: PathBuf,
-    /// Where the root of HBN's file system is for the agent: `/` unless HBN runs in a container.
+    /// Where the agent sees the root of HBN's file system: `/` unless HBN runs in a container.
     pub root_dir: PathBuf,
     /// Time within which the agent confirms a change; NVUE rolls back by itself if it does not. 0: apply at once.
     #[serde(rename = "confirm_secs", deserialize_with = "seconds_or_none")]
@@ -118,11 +120,11 @@ pub struct NvueRest {
 /// The DHCP server for the host.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Dhcp {
+pub struct DhcpSection {
     /// Which one: `kea`, `dhcpd`, `nico` or `none`.
     #[serde(deserialize_with = "parsed")]
     pub server: DhcpServer,
-    /// Its configuration file.
+    /// The server's configuration file.
     pub config_file: PathBuf,
     /// Checks a configuration file, whose path is added; empty: not checked.
     pub check: CommandPrefix,
@@ -130,7 +132,7 @@ pub struct Dhcp {
     pub reload: CommandPrefix,
     /// Stops the server; empty: it stops when its file is gone.
     pub stop: CommandPrefix,
-    /// Ends with 0 while the server runs; empty: not checked.
+    /// Exits with 0 while the server runs; empty: not checked.
     pub status: CommandPrefix,
     /// Name servers handed to the host.
     pub nameservers: Vec<Ipv4Addr>,
@@ -140,14 +142,14 @@ pub struct Dhcp {
     pub provisioning_server: Option<Ipv4Addr>,
     /// Directory of Kea's hook libraries, as Kea sees it; absent: a host is known by its MAC address.
     pub kea_hooks: Option<String>,
-    /// Where the server writes down when the host asked; absent: that is not reported, and Kea writes nothing down.
+    /// The file in which the server records the host's requests; absent: they are not reported, and Kea records none.
     pub requests_file: Option<PathBuf>,
 }
 
-/// What is checked.
+/// Probes and what they need.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Health {
+pub struct HealthSection {
     /// The probes to run; absent: all whose command is configured.
     pub probes: Option<Vec<ProbeFamily>>,
     /// Prints the file systems, for example `["df", "-HP"]`; empty: disks are not checked.
@@ -188,14 +190,14 @@ pub enum ProbeFamily {
     Disk,
     /// Files that HBN needs.
     Files,
-    /// The pause after a change.
+    /// The wait after a change, during which the DPU does not count as healthy.
     PostConfigCheck,
 }
 
 /// Where templates come from.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Templates {
+pub struct TemplatesSection {
     /// Directory whose files replace the built-in templates of the same name.
     pub dir: Option<PathBuf>,
 }
@@ -203,7 +205,7 @@ pub struct Templates {
 /// What is logged, on standard error.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Log {
+pub struct LogSection {
     /// For people or for programs.
     pub format: LogFormat,
     /// For example `info` or `info,agent=debug`.
@@ -220,7 +222,7 @@ pub enum LogFormat {
     Json,
 }
 
-impl Hbn {
+impl HbnSection {
     /// The configuration file as the agent sees it.
     #[must_use]
     pub fn nvue_file_here(&self) -> PathBuf {
@@ -228,19 +230,19 @@ impl Hbn {
     }
 }
 
-impl Default for Tls {
+impl Default for TlsSection {
     fn default() -> Self {
         Self { ca: None, cert: None, key: None, domain: None, renew: true }
     }
 }
 
-impl Default for Rpc {
+impl Default for RpcSection {
     fn default() -> Self {
         Self { connect_timeout: Duration::from_secs(5), call_timeout: Duration::from_secs(10), max_message_mib: 32 }
     }
 }
 
-impl Default for Period {
+impl Default for PeriodSection {
     fn default() -> Self {
         Self {
             pass: Duration::from_secs(30),
@@ -251,7 +253,7 @@ impl Default for Period {
     }
 }
 
-impl Default for Hbn {
+impl Default for HbnSection {
     fn default() -> Self {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
         Self {
@@ -274,7 +276,7 @@ impl Default for Hbn {
     }
 }
 
-impl Default for Dhcp {
+impl Default for DhcpSection {
     fn default() -> Self {
         Self {
             server: DhcpServer::Kea,
@@ -292,7 +294,7 @@ impl Default for Dhcp {
     }
 }
 
-impl Default for Health {
+impl Default for HealthSection {
     fn default() -> Self {
         Self {
             probes: None,
@@ -308,7 +310,7 @@ impl Default for Health {
     }
 }
 
-impl Default for Log {
+impl Default for LogSection {
     fn default() -> Self {
         Self { format: LogFormat::Text, filter: "info".into() }
     }

@@ -1,3 +1,5 @@
+//! BGP sessions: compares those that FRR has with those that are expected. Pure.
+
 use std::{collections::BTreeSet, net::IpAddr};
 
 use super::findings::{Findings, Severity};
@@ -10,21 +12,21 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(crate) enum BgpReading {
     Summary(BgpSummary),
-    /// FRR could not be asked, or its answer is not understood: the sessions are unknown, not down.
+    /// FRR gave no answer, or one that is not understood: the sessions are unknown, not down.
     Unreadable(String),
 }
 
-/// Reading the sessions at all, and what concerns no single session.
+/// Probe: sessions can be read, and findings that concern no single session.
 const STATS: &str = "BgpStats";
-/// A session to a top-of-rack switch.
+/// Probe: a session to a top-of-rack switch.
 const TOR: &str = "BgpPeeringTor";
-/// A session to a route server.
+/// Probe: a session to a route server.
 const ROUTE_SERVER: &str = "BgpPeeringRouteServer";
-/// A session that nobody asked for.
+/// Probe: a session that is not expected.
 const UNEXPECTED: &str = "UnexpectedBgpPeer";
 
-/// What is known where the JSON counts failed sessions without naming them: what the text says, which names them; where it
-/// says nothing of use, what the JSON says, with a note of why there is no more.
+/// What is known if the JSON counts failed sessions without naming them: the text, which names them, or if it is of no use,
+/// the JSON with a note that says why.
 pub(crate) fn named(mut counted: BgpSummary, text: BgpReading) -> BgpReading {
     let why = match text {
         BgpReading::Summary(named) if !named.tables.is_empty() => return BgpReading::Summary(named),
@@ -35,10 +37,10 @@ pub(crate) fn named(mut counted: BgpSummary, text: BgpReading) -> BgpReading {
     BgpReading::Summary(counted)
 }
 
-/// Holds the sessions against what is expected.
+/// Compares the sessions with what is expected.
 ///
-/// p0 carries the boot traffic of the host, so without it no instance is placed here; p1 alone is only shown; without
-/// both the DPU is cut off and the host stays in its state.
+/// p0 carries the boot traffic of the host, so while it is down no instance is placed here. If only p1 is down, that is
+/// shown and stops nothing. Without both the DPU is cut off, and the host stays in its state.
 pub(crate) fn judge(reading: &BgpReading, expected: &Expectations, findings: &mut Findings) {
     let summary = match reading {
         BgpReading::Summary(summary) => summary,
@@ -60,7 +62,7 @@ pub(crate) fn judge(reading: &BgpReading, expected: &Expectations, findings: &mu
         }
     }
     for sessions in [&ipv4, &evpn] {
-        sessions.doubtful(&summary.notes, findings);
+        sessions.report_unnamed(&summary.notes, findings);
     }
     unexpected(summary, expected, findings);
     unused_families(summary, findings);
@@ -78,10 +80,11 @@ pub(crate) fn established(reading: &BgpReading, uplinks: &[String]) -> BTreeSet<
     uplinks.iter().filter(|uplink| matches!(sessions.session(uplink), Session::Up)).cloned().collect()
 }
 
+/// The DPU has as many uplinks as must work.
 fn links(expected: &Expectations, findings: &mut Findings) {
-    let (wanted, there) = (expected.min_links, expected.uplinks.len());
-    if wanted > there {
-        let message = format!("{wanted} working uplinks are asked for, but this DPU has {there}");
+    let (required, there) = (expected.min_links, expected.uplinks.len());
+    if required > there {
+        let message = format!("{required} working uplinks are required, but this DPU has {there}");
         findings.alert(STATS, None, Severity::Critical, message);
     }
 }
@@ -115,10 +118,10 @@ fn uplinks(ipv4: &Sessions<'_>, evpn: &Sessions<'_>, expected: &Expectations, fi
 
 fn unexpected(summary: &BgpSummary, expected: &Expectations, findings: &mut Findings) {
     for table in &summary.tables {
-        let invited = |peer: &BgpPeer| match peer.name.parse::<IpAddr>() {
+        let expected_peer = |peer: &BgpPeer| match peer.name.parse::<IpAddr>() {
             Ok(address) => match table.family {
                 Family::L2VpnEvpn => expected.route_servers.contains(&address),
-                // Sessions of the host: it may open them or not.
+                // Sessions that the host may open, or not.
                 _ => expected.tenant_peers.iter().any(|tenant| tenant.address == address && tenant.vrf == table.vrf),
             },
             Err(_) => table.vrf == "default" && is_uplink(&peer.name, expected),
@@ -128,8 +131,8 @@ fn unexpected(summary: &BgpSummary, expected: &Expectations, findings: &mut Find
                 let message = format!("Dynamic BGP peer {} was found, expected none", peer.name);
                 findings.alert(STATS, None, Severity::Critical, message);
             }
-            // Route servers may be listed as IPv4 peers too, where nothing is exchanged with them.
-            let known = invited(peer) || peer.name.parse().is_ok_and(|it| expected.route_servers.contains(&it));
+            // Route servers may be listed as IPv4 peers, too, although no IPv4 routes are exchanged with them.
+            let known = expected_peer(peer) || peer.name.parse().is_ok_and(|it| expected.route_servers.contains(&it));
             if !known {
                 let family = table.family.name();
                 let message = format!("Unexpected BGP session referencing peer {} was found in {family}", peer.name);
@@ -144,8 +147,8 @@ fn unexpected(summary: &BgpSummary, expected: &Expectations, findings: &mut Find
     }
 }
 
-/// IPv6 over the uplinks is a gift of the ToRs: where they do not agree to it, that is shown and blocks nothing. JSON tells
-/// it only by a count that is higher than the sessions which are down.
+/// IPv6 over the uplinks is optional: if the ToRs do not agree to it, that is shown and stops nothing. JSON shows it only as a
+/// count of failed sessions that exceeds those that are down.
 fn unused_families(summary: &BgpSummary, findings: &mut Findings) {
     let Some(table) = summary.default_vrf(&Family::Ipv6Unicast) else { return };
     let up = |peer: &&BgpPeer| matches!(peer.state, PeerState::NotNegotiated);
@@ -171,10 +174,10 @@ fn is_uplink(name: &str, expected: &Expectations) -> bool {
     expected.uplinks.iter().any(|uplink| uplink == name) || scheme().is_some()
 }
 
-/// How one session is.
+/// The state of one session.
 enum Session {
     Up,
-    /// One of several of which some failed, and which is not told.
+    /// Some of several failed, and FRR does not say which.
     Unknown,
     Faulty(String),
 }
@@ -189,7 +192,7 @@ impl<'a> Sessions<'a> {
         Self { table: summary.default_vrf(&family) }
     }
 
-    /// How the session of `name` is. One without a policy is up: that is how JSON tells it too.
+    /// The state of the session `name`. One without a policy is up, as JSON has it.
     fn session(&self, name: &str) -> Session {
         let peer = self.table.and_then(|table| table.peers.iter().find(|peer| peer.name == name));
         let not_agreed = || {
@@ -209,14 +212,14 @@ impl<'a> Sessions<'a> {
         }
     }
 
-    /// How many sessions failed although they are called Established, and how many are called so.
+    /// How many sessions failed although FRR calls them Established, and how many it calls so.
     fn failed(&self) -> (usize, usize) {
         let up = |table: &BgpTable| table.peers.iter().filter(|peer| peer.state.is_established()).count();
         self.table.map_or((0, 0), |table| (table.unnamed_failures(), up(table)))
     }
 
-    /// Shows that some sessions failed, where it is not told which.
-    fn doubtful(&self, notes: &[String], findings: &mut Findings) {
+    /// Alerts that some sessions failed where FRR does not say which.
+    fn report_unnamed(&self, notes: &[String], findings: &mut Findings) {
         let (Some(table), (failed @ 1.., up)) = (self.table, self.failed()) else { return };
         if failed < up {
             let (family, notes) = (table.family.name(), notes.join("; "));

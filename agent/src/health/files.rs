@@ -1,17 +1,19 @@
+//! Files that HBN needs, and FRR's list of daemons. Pure.
+
 use std::{io, path::Path};
 
 use super::findings::{Findings, Severity};
 
-/// A file is there.
+/// Probe: a file exists.
 const EXISTS: &str = "FileExists";
-/// A file holds something.
+/// Probe: a file holds something.
 const VALID: &str = "FileIsValid";
-/// FRR is told to run its BGP daemon.
+/// Probe: FRR is configured to run its BGP daemon.
 pub(super) const BGP_DAEMON: &str = "BgpDaemonEnabled";
-/// Fewest bytes of a file that holds something: less is a rest of a write that was cut off.
-const FEWEST_BYTES: u64 = 100;
+/// Fewest bytes of a useful file: less is left over from an interrupted write.
+const MIN_BYTES: u64 = 100;
 
-/// Holds a file's length against what a written one has.
+/// Compares a file's length with the minimum.
 pub(super) fn judge(path: &Path, length: io::Result<u64>, findings: &mut Findings) {
     let name = path.display().to_string();
     match length {
@@ -20,8 +22,8 @@ pub(super) fn judge(path: &Path, length: io::Result<u64>, findings: &mut Finding
         }
         Ok(length) => {
             findings.success(EXISTS, Some(&name));
-            if length < FEWEST_BYTES {
-                let message = format!("{name} has {length} bytes, fewer than {FEWEST_BYTES}");
+            if length < MIN_BYTES {
+                let message = format!("{name} has {length} bytes, fewer than {MIN_BYTES}");
                 findings.alert(VALID, Some(&name), Severity::Critical, message);
             } else {
                 findings.success(VALID, Some(&name));
@@ -30,8 +32,7 @@ pub(super) fn judge(path: &Path, length: io::Result<u64>, findings: &mut Finding
     }
 }
 
-/// Looks for `bgpd=yes` in FRR's list of daemons. The last setting counts, as for the shell that reads the file, and a
-/// comment is none.
+/// Looks for `bgpd=yes` in FRR's list of daemons. The last setting counts, as for the shell that reads the file.
 pub(super) fn judge_daemons(path: &Path, text: io::Result<String>, findings: &mut Findings) {
     let alert = |findings: &mut Findings, message: String| {
         findings.alert(BGP_DAEMON, None, Severity::Critical, message);
@@ -63,11 +64,12 @@ mod tests {
         {
             let mut findings = Findings::default();
             judge(Path::new("/etc/frr/frr.conf"), length, &mut findings);
-            let seen: Vec<_> = findings.alerts().map(|(id, target, ..)| (id, target)).collect();
-            let wanted: Vec<_> = alert.into_iter().map(|id| (id, Some("/etc/frr/frr.conf"))).collect();
-            assert_eq!(seen, wanted);
+            let alerts = &findings.report().alerts;
+            let seen: Vec<_> = alerts.iter().map(|alert| (&*alert.id, alert.target.as_deref())).collect();
+            let expected: Vec<_> = alert.into_iter().map(|id| (id, Some("/etc/frr/frr.conf"))).collect();
+            assert_eq!(seen, expected);
             if alert == Some(VALID) {
-                assert_eq!(findings.successes().count(), 1, "only that it is there");
+                assert_eq!(findings.report().successes.len(), 1, "only that it is there");
             }
         }
     }
@@ -84,7 +86,7 @@ mod tests {
         ] {
             let mut findings = Findings::default();
             judge_daemons(Path::new("/etc/frr/daemons"), text.map(str::to_owned), &mut findings);
-            let messages: Vec<_> = findings.alerts().map(|(.., message)| message).collect();
+            let messages: Vec<_> = findings.report().alerts.iter().map(|alert| alert.message.clone()).collect();
             match alert {
                 None => assert_eq!(messages, Vec::<String>::new()),
                 Some(part) => assert!(messages.len() == 1 && messages[0].contains(part), "{messages:?}"),

@@ -1,13 +1,18 @@
-use std::collections::BTreeMap;
+//! Collects what the probes found into one health report. Probes add to it; the report becomes a message at the wire only.
 
-use proto::health::{HealthProbeAlert, HealthProbeSuccess, HealthReport};
+use types::{HealthAlert, HealthReport, HealthSuccess};
 
 /// Source of this agent's reports, as the site knows it.
 const SOURCE: &str = "forge-dpu-agent";
 
+/// Classification of alerts that keep new instances off the host.
+pub const PREVENT_ALLOCATIONS: &str = "PreventAllocations";
+/// Classification of alerts that keep the host in its state.
+pub const PREVENT_HOST_STATE_CHANGES: &str = "PreventHostStateChanges";
+
 /// What an alert stops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Severity {
     /// Nothing: it is shown only.
     Notice,
     /// New instances.
@@ -17,54 +22,73 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// The classifications that say so.
-    #[must_use]
-    pub fn classifications(self) -> Vec<String> {
+    /// The classifications that say so. Each severity has those of the lower ones, too.
+    fn classifications(self) -> Vec<String> {
         let words: &[&str] = match self {
             Self::Notice => &[],
-            Self::PreventsAllocations => &["PreventAllocations"],
-            Self::Critical => &["PreventAllocations", "PreventHostStateChanges"],
+            Self::PreventsAllocations => &[PREVENT_ALLOCATIONS],
+            Self::Critical => &[PREVENT_ALLOCATIONS, PREVENT_HOST_STATE_CHANGES],
         };
         words.iter().map(|&word| word.to_owned()).collect()
     }
 }
 
-/// What the probes found, one entry a probe and target. An alert outlasts a success of the same probe and target, and
-/// two alerts of one become one with both messages.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Findings {
+/// What the probes found: one success or one alert for each probe and target, sorted by both. An alert replaces a success, and
+/// two alerts become one with both messages and the higher severity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Findings {
+    report: HealthReport,
     hbn_is_silent: bool,
-    found: BTreeMap<(String, Option<String>), Option<Alert>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Alert {
-    severity: Severity,
-    messages: Vec<String>,
+impl Default for Findings {
+    fn default() -> Self {
+        Self { report: HealthReport { source: SOURCE.into(), ..HealthReport::default() }, hbn_is_silent: false }
+    }
 }
 
 impl Findings {
-    /// A probe is content.
-    pub fn success(&mut self, id: &str, target: Option<&str>) {
-        self.found.entry((id.to_owned(), target.map(str::to_owned))).or_insert(None);
-    }
-
-    /// A probe is not content.
-    pub fn alert(&mut self, id: &str, target: Option<&str>, severity: Severity, message: impl Into<String>) {
-        let message = message.into();
-        let alert = self.found.entry((id.to_owned(), target.map(str::to_owned))).or_default();
-        match alert {
-            Some(alert) => {
-                alert.severity = alert.severity.max(severity);
-                if !alert.messages.contains(&message) {
-                    alert.messages.push(message);
-                }
-            }
-            None => *alert = Some(Alert { severity, messages: vec![message] }),
+    /// A probe found nothing wrong.
+    pub(crate) fn success(&mut self, id: &str, target: Option<&str>) {
+        if self.alert_place(id, target).is_ok() {
+            return;
+        }
+        let successes = &mut self.report.successes;
+        if let Err(place) = successes.binary_search_by(|it| (&*it.id, it.target.as_deref()).cmp(&(id, target))) {
+            successes.insert(place, HealthSuccess { id: id.to_owned(), target: target.map(str::to_owned) });
         }
     }
 
-    /// HBN, or a part of it, gave no answer: it may come back as another one.
+    /// A probe found something wrong.
+    pub(crate) fn alert(&mut self, id: &str, target: Option<&str>, severity: Severity, message: impl Into<String>) {
+        let (message, classifications) = (message.into(), severity.classifications());
+        self.report.successes.retain(|it| (&*it.id, it.target.as_deref()) != (id, target));
+        let place = self.alert_place(id, target);
+        match place.map(|place| self.report.alerts.get_mut(place)) {
+            Ok(Some(alert)) => {
+                // The longer list is that of the higher severity.
+                if alert.classifications.len() < classifications.len() {
+                    alert.classifications = classifications;
+                }
+                if !format!("\n{}\n", alert.message).contains(&format!("\n{message}\n")) {
+                    alert.message = format!("{}\n{message}", alert.message);
+                }
+            }
+            Ok(None) => (),
+            Err(place) => {
+                let (id, target) = (id.to_owned(), target.map(str::to_owned));
+                let alert = HealthAlert { id, target, message, classifications, ..HealthAlert::default() };
+                self.report.alerts.insert(place, alert);
+            }
+        }
+    }
+
+    /// Where the alert of a probe and target is, or where it belongs.
+    fn alert_place(&self, id: &str, target: Option<&str>) -> Result<usize, usize> {
+        self.report.alerts.binary_search_by(|it| (&*it.id, it.target.as_deref()).cmp(&(id, target)))
+    }
+
+    /// HBN, or a part of it, gave no answer: it may come back in another state.
     pub(crate) fn hbn_is_silent(&self) -> bool {
         self.hbn_is_silent
     }
@@ -75,60 +99,30 @@ impl Findings {
         self.alert(id, None, Severity::Critical, message);
     }
 
-    /// Something was checked.
-    #[must_use]
-    pub fn any(&self) -> bool {
-        !self.found.is_empty()
+    /// Whether anything was checked.
+    pub(crate) fn any(&self) -> bool {
+        !self.report.successes.is_empty() || !self.report.alerts.is_empty()
     }
 
-    /// Something was checked, and nothing is in alert.
-    #[must_use]
-    pub fn is_healthy(&self) -> bool {
-        !self.found.is_empty() && self.found.values().all(Option::is_none)
+    /// Whether something was checked and nothing is in alert.
+    pub(crate) fn is_healthy(&self) -> bool {
+        self.any() && self.report.alerts.is_empty()
     }
 
     /// Whether a probe is in alert, for any target.
-    #[must_use]
-    pub fn has_alert(&self, id: &str) -> bool {
-        self.found.iter().any(|((probe, _), alert)| probe == id && alert.is_some())
+    pub(crate) fn has_alert(&self, id: &str) -> bool {
+        self.report.alerts.iter().any(|alert| alert.id == id)
     }
 
-    /// The alerts as text: probe, target, message.
-    pub fn alerts(&self) -> impl Iterator<Item = (&str, Option<&str>, Severity, String)> {
-        self.found.iter().filter_map(|((id, target), alert)| {
-            let alert = alert.as_ref()?;
-            Some((id.as_str(), target.as_deref(), alert.severity, alert.messages.join("\n")))
-        })
+    /// The report, without times: the controller adds them.
+    pub(crate) fn report(&self) -> &HealthReport {
+        &self.report
     }
+}
 
-    /// The successes: probe, target.
-    pub fn successes(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
-        let content = self.found.iter().filter(|(_, alert)| alert.is_none());
-        content.map(|((id, target), _)| (id.as_str(), target.as_deref()))
-    }
-
-    /// As the controller takes it; it fills in the times.
-    #[must_use]
-    pub fn report(&self) -> HealthReport {
-        let owned = |text: &str| text.to_owned();
-        HealthReport {
-            source: SOURCE.into(),
-            observed_at: None,
-            successes: (self.successes())
-                .map(|(id, target)| HealthProbeSuccess { id: owned(id), target: target.map(owned) })
-                .collect(),
-            alerts: (self.alerts())
-                .map(|(id, target, severity, message)| HealthProbeAlert {
-                    id: owned(id),
-                    in_alert_since: None,
-                    message,
-                    tenant_message: None,
-                    classifications: severity.classifications(),
-                    target: target.map(owned),
-                })
-                .collect(),
-            triggered_by: None,
-        }
+impl From<Findings> for HealthReport {
+    fn from(findings: Findings) -> Self {
+        findings.report
     }
 }
 
@@ -137,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_alert_outlasts_a_success_and_takes_the_worse_severity() {
+    fn an_alert_replaces_a_success_and_takes_the_higher_severity() {
         let mut findings = Findings::default();
         assert!(!findings.is_healthy(), "nothing was checked");
         findings.success("A", None);
@@ -152,6 +146,23 @@ mod tests {
         assert_eq!(report.alerts.len(), 1);
         assert_eq!(report.alerts[0].message, "one\ntwo");
         assert_eq!(report.alerts[0].classifications, ["PreventAllocations", "PreventHostStateChanges"]);
-        assert_eq!(report.successes, [HealthProbeSuccess { id: "B".into(), target: Some("x".into()) }]);
+        assert_eq!(report.successes, [HealthSuccess { id: "B".into(), target: Some("x".into()) }]);
+    }
+
+    #[test]
+    fn findings_are_sorted_by_probe_and_target_and_listed_once() {
+        let mut findings = Findings::default();
+        for (id, target) in [("B", Some("y")), ("A", Some("x")), ("B", None), ("B", Some("x")), ("B", Some("y"))] {
+            findings.success(id, target);
+            findings.alert(&format!("not{id}"), target, Severity::Notice, "a\nb");
+            findings.alert(&format!("not{id}"), target, Severity::Notice, "a\nb");
+        }
+        let sorted = [("A", Some("x")), ("B", None), ("B", Some("x")), ("B", Some("y"))];
+        let report = findings.report();
+        let successes: Vec<_> = report.successes.iter().map(|it| (&*it.id, it.target.as_deref())).collect();
+        assert_eq!(successes, sorted);
+        let alerts: Vec<_> = report.alerts.iter().map(|it| (&it.id[3..], it.target.as_deref())).collect();
+        assert_eq!(alerts, sorted);
+        assert!(report.alerts.iter().all(|alert| alert.message == "a\nb"));
     }
 }

@@ -1,27 +1,29 @@
-use super::{
-    Said,
-    findings::{Findings, Severity},
-};
-use crate::parse::{containers, privilege_level, running, supervisorctl};
+//! HBN itself: container, services, NVUE's REST interface, DHCP server, interfaces, privilege level. Pure.
 
-/// The container of HBN runs.
+use super::findings::{Findings, Severity};
+use crate::{
+    hbn::CommandResult,
+    parse::{containers, privilege_level, running, supervisorctl},
+};
+
+/// Probe: the container of HBN runs.
 pub(super) const CONTAINER: &str = "ContainerExists";
-/// HBN's supervisor answers.
+/// Probe: HBN's supervisor answers.
 pub(super) const SUPERVISOR: &str = "SupervisorctlStatus";
-/// A service in HBN runs.
+/// Probe: a service in HBN runs.
 pub(super) const SERVICE: &str = "ServiceRunning";
-/// NVUE answers on its REST interface.
+/// Probe: NVUE answers on its REST interface.
 const NVUE_API: &str = "NvueApiRunning";
-/// The DHCP server runs.
+/// Probe: the DHCP server runs.
 const DHCP: &str = "DhcpServer";
-/// The interfaces' configuration reads well.
+/// Probe: the configuration of the interfaces is valid.
 const IFRELOAD: &str = "Ifreload";
-/// The host may not reach into the DPU.
+/// Probe: the host has no privileges on the DPU.
 const RESTRICTED: &str = "RestrictedMode";
 
-/// Looks for the running container. One that is being started again is not there yet.
-pub(super) fn judge_container(said: &Said, name: &str, findings: &mut Findings) {
-    let listed = text_of(said, |_| false).and_then(|text| containers(text).map_err(|fault| fault.to_string()));
+/// Looks for the running container. One that is being restarted does not count.
+pub(super) fn judge_container(result: &CommandResult, name: &str, findings: &mut Findings) {
+    let listed = text_of(result, |_| false).and_then(|text| containers(text).map_err(|fault| fault.to_string()));
     match listed {
         Ok(all) if running(&all, name).is_some() => findings.success(CONTAINER, None),
         Ok(_) => findings.silence(CONTAINER, format!("No container {name} runs")),
@@ -31,7 +33,7 @@ pub(super) fn judge_container(said: &Said, name: &str, findings: &mut Findings) 
     }
 }
 
-/// Looks whether NVUE's REST interface answers.
+/// Whether NVUE's REST interface answers.
 pub(super) fn judge_nvue(answers: Result<(), String>, findings: &mut Findings) {
     match answers {
         Ok(()) => findings.success(NVUE_API, None),
@@ -39,9 +41,9 @@ pub(super) fn judge_nvue(answers: Result<(), String>, findings: &mut Findings) {
     }
 }
 
-/// Looks at each service that must run. The exit status of `supervisorctl` tells only that some program does not.
-pub(super) fn judge_services(said: &Said, wanted: &[String], findings: &mut Findings) {
-    let listed = text_of(said, |output| !output.is_empty());
+/// Checks each service that must run. The exit status of `supervisorctl` says only that some program does not run.
+pub(super) fn judge_services(result: &CommandResult, required: &[String], findings: &mut Findings) {
+    let listed = text_of(result, |output| !output.is_empty());
     let programs = listed.and_then(|text| supervisorctl(text).map_err(|fault| fault.to_string()));
     let programs = match programs {
         Ok(programs) => programs,
@@ -51,7 +53,7 @@ pub(super) fn judge_services(said: &Said, wanted: &[String], findings: &mut Find
         }
     };
     findings.success(SUPERVISOR, None);
-    for name in wanted {
+    for name in required {
         let program = programs.iter().find(|program| program.name == *name);
         match program.map_or("UNKNOWN", |program| program.state.as_str()) {
             "RUNNING" => findings.success(SERVICE, Some(name)),
@@ -63,17 +65,17 @@ pub(super) fn judge_services(said: &Said, wanted: &[String], findings: &mut Find
     }
 }
 
-/// Looks whether the command that asks for the DHCP server is content.
-pub(super) fn judge_dhcp(said: &Said, findings: &mut Findings) {
-    match text_of(said, |_| false) {
+/// Whether the status command of the DHCP server succeeds.
+pub(super) fn judge_dhcp(result: &CommandResult, findings: &mut Findings) {
+    match text_of(result, |_| false) {
         Ok(_) => findings.success(DHCP, None),
         Err(why) => findings.alert(DHCP, None, Severity::Critical, format!("The DHCP server does not run: {why}")),
     }
 }
 
-/// A check that finds nothing prints nothing.
-pub(super) fn judge_ifreload(said: &Said, findings: &mut Findings) {
-    let found = text_of(said, |_| false).and_then(|text| {
+/// Whether the check of the interfaces' configuration prints nothing, which means that it found no fault.
+pub(super) fn judge_ifreload(result: &CommandResult, findings: &mut Findings) {
+    let found = text_of(result, |_| false).and_then(|text| {
         let line = text.lines().find(|line| !line.trim().is_empty());
         line.map_or(Ok(()), |line| Err(line.trim().to_owned()))
     });
@@ -86,9 +88,9 @@ pub(super) fn judge_ifreload(said: &Said, findings: &mut Findings) {
     }
 }
 
-/// Looks at the privilege level of the host.
-pub(super) fn judge_privilege(said: &Said, findings: &mut Findings) {
-    let level = text_of(said, |_| false).and_then(|text| privilege_level(text).map_err(|fault| fault.to_string()));
+/// Whether the host's privilege level is the restricted one.
+pub(super) fn judge_privilege(result: &CommandResult, findings: &mut Findings) {
+    let level = text_of(result, |_| false).and_then(|text| privilege_level(text).map_err(|fault| fault.to_string()));
     match level.as_deref() {
         Ok("RESTRICTED") => findings.success(RESTRICTED, None),
         Ok(level) => {
@@ -102,11 +104,11 @@ pub(super) fn judge_privilege(said: &Said, findings: &mut Findings) {
     }
 }
 
-/// Standard output of a command that ended well, or that may end badly with such an output.
-fn text_of(said: &Said, bears: fn(&str) -> bool) -> Result<&str, String> {
-    match said {
+/// Standard output of a command that succeeded, or whose failure `tolerates` such an output.
+fn text_of(result: &CommandResult, tolerates: fn(&str) -> bool) -> Result<&str, String> {
+    match result {
         Err(fault) => Err(fault.to_string()),
-        Ok(output) if output.success() || bears(output.stdout.trim()) => Ok(&output.stdout),
+        Ok(output) if output.success() || tolerates(output.stdout.trim()) => Ok(&output.stdout),
         Ok(output) => Err(output.ending()),
     }
 }
@@ -116,10 +118,10 @@ pub(super) mod tests {
     use std::{os::unix::process::ExitStatusExt as _, process::ExitStatus};
 
     use super::*;
-    use crate::apply::Output;
+    use crate::hbn::CommandOutput;
 
-    pub(in crate::health) fn said(code: i32, stdout: &str) -> Said {
-        Ok(Output { status: ExitStatus::from_raw(code << 8), stdout: stdout.into(), stderr: String::new() })
+    pub(in crate::health) fn printed(code: i32, stdout: &str) -> CommandResult {
+        Ok(CommandOutput { status: ExitStatus::from_raw(code << 8), stdout: stdout.into(), stderr: String::new() })
     }
 
     fn fixture(name: &str) -> String {
@@ -127,7 +129,7 @@ pub(super) mod tests {
     }
 
     fn alerts(findings: &Findings) -> Vec<(&str, Option<&str>)> {
-        findings.alerts().map(|(id, target, ..)| (id, target)).collect()
+        findings.report().alerts.iter().map(|alert| (alert.id.as_str(), alert.target.as_deref())).collect()
     }
 
     #[test]
@@ -139,45 +141,47 @@ pub(super) mod tests {
             ("cases/supervisorctl-refused.txt", false),
         ] {
             let mut findings = Findings::default();
-            judge_container(&said(0, &fixture(name)), "doca-hbn", &mut findings);
+            judge_container(&printed(0, &fixture(name)), "doca-hbn", &mut findings);
             assert_eq!(findings.is_healthy(), there, "{name}");
         }
     }
 
     #[test]
     fn services_are_judged_by_what_is_listed() {
-        let wanted: Vec<String> = ["frr", "nl2doca", "rsyslog", "nobody"].map(String::from).to_vec();
+        let required: Vec<String> = ["frr", "nl2doca", "rsyslog", "nobody"].map(String::from).to_vec();
         let mut findings = Findings::default();
-        judge_services(&said(3, &fixture("cases/supervisorctl-status.txt")), &wanted, &mut findings);
+        judge_services(&printed(3, &fixture("cases/supervisorctl-status.txt")), &required, &mut findings);
         let service = |name| ("ServiceRunning", Some(name));
         assert_eq!(alerts(&findings), [service("frr"), service("nl2doca"), service("nobody")]);
-        assert!(findings.alerts().any(|(.., message)| message == "Service nobody is not RUNNING, but UNKNOWN"));
+        assert!(
+            findings.report().alerts.iter().any(|alert| alert.message == "Service nobody is not RUNNING, but UNKNOWN")
+        );
         let mut findings = Findings::default();
-        judge_services(&said(3, &fixture("commands/supervisorctl_status.txt")), &wanted[..3], &mut findings);
+        judge_services(&printed(3, &fixture("commands/supervisorctl_status.txt")), &required[..3], &mut findings);
         assert!(findings.is_healthy());
-        for silent in [said(4, &fixture("cases/supervisorctl-refused.txt")), said(1, "")] {
+        for silent in [printed(4, &fixture("cases/supervisorctl-refused.txt")), printed(1, "")] {
             let mut findings = Findings::default();
-            judge_services(&silent, &wanted, &mut findings);
+            judge_services(&silent, &required, &mut findings);
             assert_eq!(alerts(&findings), [("SupervisorctlStatus", None)]);
         }
     }
 
     #[test]
     fn the_smaller_checks() {
-        type Judge = fn(&Said, &mut Findings);
-        for (judge, said, healthy) in [
-            (judge_dhcp as Judge, said(0, ""), true),
-            (judge_dhcp, said(3, "inactive"), false),
-            (judge_ifreload, said(0, "\n"), true),
-            (judge_ifreload, said(0, "error: vlan14: no such bridge"), false),
-            (judge_ifreload, said(1, ""), false),
-            (judge_privilege, said(0, &fixture("commands/mlxprivhost_query.txt")), true),
-            (judge_privilege, said(0, "level : PRIVILEGED"), false),
-            (judge_privilege, said(0, "nothing"), false),
+        type Judge = fn(&CommandResult, &mut Findings);
+        for (judge, result, healthy) in [
+            (judge_dhcp as Judge, printed(0, ""), true),
+            (judge_dhcp, printed(3, "inactive"), false),
+            (judge_ifreload, printed(0, "\n"), true),
+            (judge_ifreload, printed(0, "error: vlan14: no such bridge"), false),
+            (judge_ifreload, printed(1, ""), false),
+            (judge_privilege, printed(0, &fixture("commands/mlxprivhost_query.txt")), true),
+            (judge_privilege, printed(0, "level : PRIVILEGED"), false),
+            (judge_privilege, printed(0, "nothing"), false),
         ] {
             let mut findings = Findings::default();
-            judge(&said, &mut findings);
-            assert_eq!(findings.is_healthy(), healthy, "{said:?}");
+            judge(&result, &mut findings);
+            assert_eq!(findings.is_healthy(), healthy, "{result:?}");
             assert!(findings.any());
         }
     }

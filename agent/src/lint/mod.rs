@@ -1,4 +1,5 @@
-//! A lint of NVUE's files: what NVUE would refuse, or would take and not do, is found before NVUE sees it.
+//! A lint of NVUE's files: it finds what NVUE would refuse, or accept and ignore, before NVUE sees it. `render` calls it for
+//! everything that it writes.
 //!
 //! A file is read strictly (duplicate keys are faults), no value may be null, all keys and values must be known to the
 //! releases of Cumulus Linux that HBN is built on, or be HBN's own, and every VRF, VNI, access list, policy and peer
@@ -21,7 +22,7 @@ pub struct LintError {
     pub faults: Vec<Fault>,
 }
 
-/// One fault.
+/// One fault, with its place in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// Names from the root to the fault, separated by `/`, as in `/vrf/vpc_1/evpn`; empty if the file as a whole is at

@@ -31,7 +31,7 @@ pub(super) fn settings(text: &str, faults: &mut Vec<Fault>) -> Node {
             Some("set") if settings.is_none() => settings = Some(value),
             Some("set") => faults.push(whole("has more than one `set`".into())),
             Some(other) => faults.push(whole(format!("has `{other}` where only `header` and `set` can be"))),
-            None => faults.push(whole("is no list of maps with `header` and `set`".into())),
+            None => faults.push(whole("is not a list of maps with `header` and `set`".into())),
         }
     }
     match settings {
@@ -67,7 +67,7 @@ fn node(path: &str, value: Value, faults: &mut Vec<Fault>) -> Option<Node> {
             let mut entries = BTreeMap::new();
             for (key, value) in map {
                 let Some(name) = scalar(&key) else {
-                    faults.push(Fault { path: path.into(), fault: "has a key that is no text".into() });
+                    faults.push(Fault { path: path.into(), fault: "has a key that is not a text".into() });
                     continue;
                 };
                 let below = format!("{path}/{name}");

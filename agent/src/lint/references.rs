@@ -22,7 +22,7 @@ fn policy_named_by(key: &str) -> Option<&'static str> {
     }
 }
 
-/// Finds names that nobody defines.
+/// Finds names that are not defined.
 pub(super) fn check(root: &Node, faults: &mut Vec<Fault>) {
     let mut defined = Defined { root, vrfs: names(root, &["vrf"]), vnis: BTreeSet::new(), bridged: BTreeSet::new() };
     defined.vrfs.extend(BUILT_IN_VRFS);
@@ -67,7 +67,7 @@ impl<'a> Defined<'a> {
         self.vnis.extend(&self.bridged);
     }
 
-    /// A VNI of a VRF is none of a bridge.
+    /// A VNI of a VRF must not be one of a bridge.
     fn routed_vnis(&mut self, faults: &mut Vec<Fault>) {
         for (vrf, node) in self.root.get(["vrf"]).into_iter().flat_map(Node::entries) {
             for (vni, _) in node.get(["evpn", "vni"]).into_iter().flat_map(Node::entries) {
@@ -92,7 +92,7 @@ impl<'a> Defined<'a> {
         }
     }
 
-    /// What a path refers to that nobody defines.
+    /// What a path refers to that is not defined.
     fn undefined(&self, path: &[&'a str], value: Option<&str>) -> Option<String> {
         let missing = |there: bool, what: &str, name: &str| (!there).then(|| format!("no {what} `{name}` is defined"));
         match (path, value) {

@@ -1,3 +1,5 @@
+//! What `show bgp summary` says, as JSON or as text: the result of both readers.
+
 use serde::Serialize;
 
 /// What `show bgp summary` said, in whichever form it was asked.

@@ -1,3 +1,5 @@
+//! Reader of `show bgp summary json`.
+
 use std::borrow::Cow;
 
 use super::{
@@ -9,7 +11,7 @@ mod fields;
 mod levels;
 
 use fields::{AsNumber, Text, owned};
-use levels::{Found, Output};
+use levels::{Found, JsonOutput};
 
 const OUTPUT: &str = "show bgp summary json";
 
@@ -32,21 +34,21 @@ pub fn bgp_json(text: &str) -> Result<BgpSummary, ParseFault> {
     if !noise.trim().is_empty() {
         summary.notes.push(format!("text before the JSON: {}", excerpt(noise.trim())));
     }
-    for output in serde_json::Deserializer::from_str(json).into_iter::<Output<'_>>() {
+    for output in serde_json::Deserializer::from_str(json).into_iter::<JsonOutput<'_>>() {
         let output = output.map_err(|error| ParseFault::json(OUTPUT, text, json, "BGP sessions as JSON", &error))?;
-        let fault = |(place, expected): Misfit<'_>| ParseFault::at(OUTPUT, text, place, expected);
+        let fault = |(place, expected): JsonFault<'_>| ParseFault::at(OUTPUT, text, place, expected);
         summary.notes.extend(output.notes.iter().map(|Text(note)| excerpt(note)));
         for found in output.tables().map_err(fault)? {
-            take_in(found, &mut summary).map_err(fault)?;
+            add(found, &mut summary).map_err(fault)?;
         }
     }
     Ok(summary)
 }
 
 /// A place in the output, and what was expected there.
-type Misfit<'t> = (&'t str, Cow<'static, str>);
+type JsonFault<'t> = (&'t str, Cow<'static, str>);
 
-fn take_in<'t>(found: Found<'t>, summary: &mut BgpSummary) -> Result<(), Misfit<'t>> {
+fn add<'t>(found: Found<'t>, summary: &mut BgpSummary) -> Result<(), JsonFault<'t>> {
     let Found { vrf, family, table } = found;
     let vrf = table.vrf_name.or(vrf);
     let vrf = vrf.as_ref().map_or(DEFAULT_VRF, |Text(name)| vrf_named(name)).to_owned();

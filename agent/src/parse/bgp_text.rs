@@ -1,3 +1,5 @@
+//! Reader of `show bgp summary` as text, for FRR without JSON and for what its JSON leaves out.
+
 use nom::{
     IResult, Parser,
     branch::alt,
@@ -26,7 +28,7 @@ const OUTPUT: &str = "show bgp summary";
 /// [`ParseFault`] at a row that does not fit its header or is cut, and at a header that is not known.
 pub fn bgp_text(text: &str) -> Result<BgpSummary, ParseFault> {
     let mut summary = BgpSummary::default();
-    let mut place = Place::default();
+    let mut place = TableContext::default();
     let mut loose: Vec<String> = Vec::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -51,7 +53,7 @@ pub fn bgp_text(text: &str) -> Result<BgpSummary, ParseFault> {
 
 /// What is known about the next table from the lines before it.
 #[derive(Default)]
-struct Place<'t> {
+struct TableContext<'t> {
     /// VRF that an instance line names, for all tables up to the next such line.
     instance: Option<&'t str>,
     /// VRF that the title or the router line names, and its number.
@@ -63,7 +65,7 @@ struct Place<'t> {
     default_over: Vec<Family>,
 }
 
-impl<'t> Place<'t> {
+impl<'t> TableContext<'t> {
     /// Takes in a title, an instance line or a router line; false for any other line.
     fn read(&mut self, line: &'t str) -> bool {
         let line = line.trim();
@@ -174,7 +176,7 @@ fn table<'t>(
     text: &'t str,
     lines: &mut std::str::Lines<'t>,
     layout: Layout,
-    place: &mut Place<'t>,
+    place: &mut TableContext<'t>,
     summary: &mut BgpSummary,
 ) -> Result<(), ParseFault> {
     let (vrf, family, local_as) = place.take();
@@ -259,10 +261,10 @@ fn blanks(input: &str) -> &str {
 }
 
 /// Where a row stops to be one, and what was expected there.
-type Misfit<'l> = (&'l str, &'static str);
+type RowFault<'l> = (&'l str, &'static str);
 
 /// One session.
-fn session<'l>(line: &'l str, wrapped: Option<&'l str>, layout: Layout) -> Result<BgpPeer, Misfit<'l>> {
+fn session<'l>(line: &'l str, wrapped: Option<&'l str>, layout: Layout) -> Result<BgpPeer, RowFault<'l>> {
     let Layout::Sessions { numbers, local_as, sent, description } = layout else {
         return Err((line, "a row of sessions"));
     };
@@ -315,7 +317,7 @@ fn session<'l>(line: &'l str, wrapped: Option<&'l str>, layout: Layout) -> Resul
 }
 
 /// The numbers up to the time, which is the first word that is no number: how many there are, and the first two.
-fn values(input: &str, most: usize) -> Result<(&str, (usize, [&str; 2])), Misfit<'_>> {
+fn values(input: &str, most: usize) -> Result<(&str, (usize, [&str; 2])), RowFault<'_>> {
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let (mut left, mut count, mut first) = (input, 0, [""; 2]);
     while count < most

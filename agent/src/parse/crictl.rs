@@ -1,3 +1,5 @@
+//! Readers of `crictl`: containers and images.
+
 use serde::{Deserialize, Serialize};
 
 use super::{fault::ParseFault, nv_objects::json};
@@ -30,11 +32,11 @@ pub struct Image {
 
 #[derive(Deserialize)]
 struct RawList {
-    containers: Vec<Raw>,
+    containers: Vec<RawContainer>,
 }
 
 #[derive(Deserialize)]
-struct Raw {
+struct RawContainer {
     id: String,
     metadata: RawMetadata,
     state: String,
@@ -55,7 +57,7 @@ struct RawMetadata {
 /// [`ParseFault`] where the text is no such JSON.
 pub fn containers(text: &str) -> Result<Vec<Container>, ParseFault> {
     let list: RawList = json("crictl ps", text, "a JSON object with a list of containers")?;
-    let container = |raw: Raw| Container {
+    let container = |raw: RawContainer| Container {
         id: raw.id,
         name: raw.metadata.name,
         running: raw.state == "CONTAINER_RUNNING",

@@ -1,3 +1,5 @@
+//! Reader of `df`.
+
 use nom::{
     IResult, Parser,
     branch::alt,
@@ -15,7 +17,7 @@ const OUTPUT: &str = "df -HP";
 /// One mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileSystem {
-    /// Device.
+    /// Device, or what stands in its place, for example `tmpfs`.
     pub device: String,
     /// Per cent in use; none where it has no size.
     pub used_percent: Option<u8>,

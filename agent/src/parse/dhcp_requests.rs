@@ -1,3 +1,5 @@
+//! Readers of the files in which DHCP servers record requests.
+
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
 use nom::{
@@ -15,14 +17,14 @@ use super::{fault::ParseFault, nv_objects::json};
 /// An address that a host was given, and when it last asked for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeaseRequest {
-    /// The address.
+    /// The address that the host was given.
     pub address: Ipv4Addr,
     /// Seconds since the epoch.
     pub asked_at: u64,
 }
 
-/// Reads a lease file of Kea, which is written on while it is read: lines that are no leases, or not whole ones, are passed
-/// over. Of an address that has several lines the last one counts, but all are given.
+/// Reads a lease file of Kea, which may be written to at the same time: lines that are not whole leases are skipped. An address
+/// may have several lines, of which the last one counts; all are returned.
 #[must_use]
 pub fn kea_leases(text: &str) -> Vec<LeaseRequest> {
     text.lines().filter_map(|line| kea_lease(line).ok()).map(|(_, lease)| lease).collect()
@@ -32,7 +34,7 @@ pub fn kea_leases(text: &str) -> Vec<LeaseRequest> {
 fn kea_lease(line: &str) -> IResult<&str, LeaseRequest> {
     let cell = || terminated(take_till(|c| c == ','), char(','));
     let address = map_res(cell(), str::parse);
-    // A comma behind it says that the number is all there.
+    // A comma behind it shows that the number is complete.
     let number = || terminated(number64, char(','));
     let asked = map_res((number(), number()), |(length, end): (u64, u64)| end.checked_sub(length).ok_or("a time"));
     let (rest, (address, _, _, asked_at)) = (address, cell(), cell(), asked).parse(line)?;
@@ -40,16 +42,16 @@ fn kea_lease(line: &str) -> IResult<&str, LeaseRequest> {
 }
 
 /// Reads `dhcp_timestamps.json` of NICo's DHCP server: when it last answered a host, in seconds since the epoch, by the id
-/// of the host's interface. Times that are none are left out.
+/// of the host's interface. What is not a time is left out.
 ///
 /// # Errors
 /// [`ParseFault`] where the text is no such JSON.
 pub fn dhcp_timestamps(text: &str) -> Result<BTreeMap<String, i64>, ParseFault> {
     #[derive(Deserialize)]
-    struct Raw {
+    struct RawTimestamps {
         timestamps: BTreeMap<String, String>,
     }
-    let raw: Raw = json("dhcp_timestamps.json", text, "a JSON object with timestamps")?;
+    let raw: RawTimestamps = json("dhcp_timestamps.json", text, "a JSON object with timestamps")?;
     let time = |(id, text): (String, String)| Some((id, text.parse::<Timestamp>().ok()?.seconds));
     Ok(raw.timestamps.into_iter().filter_map(time).collect())
 }

@@ -1,3 +1,5 @@
+//! The error of all readers. It quotes the place, never more than a short excerpt.
+
 use std::fmt;
 
 /// Why a command's output could not be read: which output, where in it, what was expected and what stood there.
@@ -9,13 +11,13 @@ pub struct ParseFault {
     pub line: usize,
     /// Column in that line, in characters from 1.
     pub column: usize,
-    /// What the parser was ready to read there, at most [`EXCERPT_BYTES`] long.
+    /// What the parser expected there, at most [`EXCERPT_BYTES`] long.
     pub expected: String,
-    /// What it found: a cut of the input, at most [`EXCERPT_BYTES`] long.
+    /// What it found: an excerpt of the input, at most [`EXCERPT_BYTES`] long.
     pub found: String,
 }
 
-/// Longest cut of an output that goes into an error.
+/// Longest excerpt of an output that goes into an error.
 pub const EXCERPT_BYTES: usize = 160;
 
 impl fmt::Display for ParseFault {
@@ -38,13 +40,19 @@ impl ParseFault {
         Self { output, line, column, expected: excerpt(&expected.into()), found }
     }
 
-    /// A fault that serde found in `json`, the last part of `whole`, where `wanted` should be.
-    pub(crate) fn json(output: &'static str, whole: &str, json: &str, wanted: &str, error: &serde_json::Error) -> Self {
+    /// A fault that serde found in `json`, the last part of `whole`, where `expected` should be.
+    pub(crate) fn json(
+        output: &'static str,
+        whole: &str,
+        json: &str,
+        expected: &str,
+        error: &serde_json::Error,
+    ) -> Self {
         let above: usize = json.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
         let rest = whole.len() - json.len() + above;
         let rest = tail(whole, rest + error.column().saturating_sub(1));
-        let fault = Self::at(output, whole, rest, format!("{wanted} ({})", reason(&error.to_string())));
-        // What was not wanted may begin well before the place where that was clear.
+        let fault = Self::at(output, whole, rest, format!("{expected} ({})", reason(&error.to_string())));
+        // The unexpected part may begin well before the place where serde noticed it.
         let line = whole.lines().nth(fault.line - 1).unwrap_or_default();
         let found = if line.len() > EXCERPT_BYTES {
             tail(whole, (whole.len() - rest.len()).saturating_sub(EXCERPT_BYTES / 2)).lines().next().unwrap_or_default()
@@ -64,20 +72,20 @@ fn tail(text: &str, offset: usize) -> &str {
 /// Why serde stopped, in words of the output instead of those of Rust, and without the place.
 pub(crate) fn reason(message: &str) -> String {
     let message = message.rsplit_once(" at line ").map_or(message, |(message, _)| message);
-    let Some((seen, wanted)) = message.rsplit_once(", expected ") else { return message.to_owned() };
+    let Some((seen, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
     let seen = seen.split_once(": ").map_or(seen, |(_, seen)| seen);
-    let wanted = match wanted {
+    let expected = match expected {
         "u8" => "a number from 0 to 255",
         "u16" => "a number from 0 to 65535",
         "u32" => "a number from 0 to 4294967295",
         "u64" => "a number from 0 on",
         "a sequence" => "a list",
-        wanted if wanted == "a map" || wanted.starts_with("struct ") => "an object",
-        wanted => wanted,
+        expected if expected == "a map" || expected.starts_with("struct ") => "an object",
+        expected => expected,
     };
     match seen.strip_prefix("invalid length ") {
-        Some(length) => format!("{wanted}, not a list of length {length}"),
-        None => format!("{wanted}, not {seen}"),
+        Some(length) => format!("{expected}, not a list of length {length}"),
+        None => format!("{expected}, not {seen}"),
     }
 }
 

@@ -1,3 +1,5 @@
+//! Readers of `ip` and `bridge`, which print JSON.
+
 use serde::{Deserialize, Serialize};
 
 use super::{fault::ParseFault, nv_objects::json};
@@ -5,7 +7,7 @@ use super::{fault::ParseFault, nv_objects::json};
 /// A link as `ip -j link show` or `ip -j address show` has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
-    /// Name.
+    /// Name of the interface.
     #[serde(rename = "ifname")]
     pub name: String,
     /// MAC address.
@@ -13,16 +15,16 @@ pub struct Link {
     /// `UP`, `DOWN`, `UNKNOWN`, …
     #[serde(rename = "operstate")]
     pub state: Option<String>,
-    /// Largest packet.
+    /// Largest packet, in bytes.
     pub mtu: Option<u32>,
     /// `ether`, `loopback`, …
     pub link_type: Option<String>,
     /// `UP`, `LOWER_UP`, …
     #[serde(default)]
     pub flags: Vec<String>,
-    /// How often the carrier came, with `ip -s`.
+    /// How often the carrier came up, with `ip -s`.
     pub carrier_up_count: Option<u32>,
-    /// How often it went.
+    /// How often the carrier went down.
     pub carrier_down_count: Option<u32>,
 }
 

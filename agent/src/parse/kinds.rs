@@ -1,3 +1,5 @@
+//! All readers by name, for `dpu-agent parse` and for tests that feed each of them.
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -9,7 +11,7 @@ use super::{
 
 /// A kind of output that can be read by name.
 pub struct Kind {
-    /// The name.
+    /// The name that `dpu-agent parse` takes.
     pub name: &'static str,
     /// The command that prints it.
     pub command: &'static str,

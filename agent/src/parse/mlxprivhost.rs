@@ -1,3 +1,5 @@
+//! Reader of `mlxprivhost`: the host's privilege level.
+
 use nom::{
     IResult, Parser,
     bytes::complete::{tag, take_till1},

@@ -1,4 +1,4 @@
-//! Readers of what commands print: one a file, `&str` in, plain data out.
+//! Readers of what commands print: one a file, `&str` in, plain data out. Any room may call them; they call none.
 //!
 //! They never panic, say where they stopped and what they expected there, and never guess: output that is not
 //! understood is a fault, not an empty result.

@@ -1,3 +1,5 @@
+//! Reader of NVUE's table of BGP neighbors.
+
 use nom::{IResult, Parser, bytes::complete::take_until, character::complete::u64, combinator::all_consuming};
 use serde::Serialize;
 
@@ -45,8 +47,9 @@ pub struct NvFamily {
 pub fn nv_bgp(text: &str) -> Result<Vec<NvNeighbor>, ParseFault> {
     let tables = nv_tables(text)?;
     let fault = |expected: &str| ParseFault::at(OUTPUT, text, text.trim_start(), expected);
-    let wanted = |table: &&NvTable<'_>| table.column("Neighbor").is_some() && table.column("State").is_some();
-    let table = tables.iter().find(wanted).ok_or_else(|| fault("a table with the columns Neighbor and State"))?;
+    let has_neighbors = |table: &&NvTable<'_>| table.column("Neighbor").is_some() && table.column("State").is_some();
+    let table =
+        tables.iter().find(has_neighbors).ok_or_else(|| fault("a table with the columns Neighbor and State"))?;
     let milliseconds = time_is_in_milliseconds(&table.legend);
     let [name, hostname, remote_as, state, uptime, family, sent, received] =
         ["Neighbor", "Hostname", "AS", "State", "Uptime", "Afi-Safi", "PfxSent", "PfxRcvd"]

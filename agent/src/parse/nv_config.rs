@@ -1,3 +1,5 @@
+//! Readers of `nv config apply`, `replace` and `diff`. Exit statuses prove little, so words are sorted by what they prove.
+
 use nom::{
     IResult, Parser,
     branch::alt,

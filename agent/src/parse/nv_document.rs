@@ -1,3 +1,5 @@
+//! Reader of `nv config show`.
+
 use serde::Serialize;
 use serde_yaml::Value;
 use types::{MOST_LEVELS, nesting};

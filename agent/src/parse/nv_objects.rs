@@ -1,3 +1,5 @@
+//! Readers of NVUE's JSON: system, interfaces, MAC table; and the reading of JSON that other readers use.
+
 use std::collections::BTreeMap;
 
 use nom::{
@@ -60,7 +62,7 @@ fn hbn(build: &str) -> IResult<&str, &str> {
 /// Whether a link works.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LinkState {
-    /// Interface.
+    /// Name of the interface.
     pub name: String,
     /// `up`, `down`, or another word: as it works where that is told, else as it is configured.
     pub state: Option<String>,

@@ -1,3 +1,5 @@
+//! Readers of NVUE's revisions, from the command and from the REST interface.
+
 use std::collections::BTreeMap;
 
 use nom::{IResult, Parser, character::complete::u64, combinator::all_consuming};
@@ -141,14 +143,14 @@ fn from_table(text: &str) -> Result<Vec<Revision>, ParseFault> {
 }
 
 #[derive(Deserialize)]
-struct Raw {
+struct RawRevision {
     #[serde(default)]
     state: String,
 }
 
 fn from_json(text: &str) -> Result<Vec<Revision>, ParseFault> {
-    let raw: BTreeMap<String, Raw> = json(OUTPUT, text, "revisions by number, each with a state")?;
-    let revision = |(id, raw): (String, Raw)| {
+    let raw: BTreeMap<String, RawRevision> = json(OUTPUT, text, "revisions by number, each with a state")?;
+    let revision = |(id, raw): (String, RawRevision)| {
         is_id(&id).then_some(Revision { id, state: raw.state, applied_at: None, message: None })
     };
     let mut revisions: Vec<Revision> = raw.into_iter().filter_map(revision).collect();

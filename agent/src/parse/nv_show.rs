@@ -1,3 +1,5 @@
+//! Reader of the tables that `nv show` prints, whichever columns they have.
+
 use std::iter;
 
 use nom::{
@@ -68,7 +70,7 @@ pub struct NvTable<'t> {
 pub struct NvRow<'t> {
     /// How far the first cell is indented, in blanks.
     pub indent: usize,
-    /// The cells.
+    /// The cells, one for each column.
     pub cells: Vec<Option<&'t str>>,
 }
 

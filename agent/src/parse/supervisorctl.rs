@@ -1,3 +1,5 @@
+//! Reader of `supervisorctl status`.
+
 use nom::{
     IResult, Parser,
     branch::alt,

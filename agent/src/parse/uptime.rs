@@ -1,3 +1,5 @@
+//! Reader of times as FRR and NVUE print them.
+
 use nom::{
     IResult, Parser,
     branch::alt,
@@ -60,7 +62,7 @@ mod tests {
 
     #[test]
     fn every_form_is_read() {
-        for (text, wanted) in [
+        for (text, expected) in [
             ("never", None),
             ("00:00:03", Some(3)),
             ("23:59:59", Some(86_399)),
@@ -77,7 +79,7 @@ mod tests {
             ("99999999999999999999d", None),
             ("18446744073709551615y", None),
         ] {
-            assert_eq!(seconds(text), wanted, "{text}");
+            assert_eq!(seconds(text), expected, "{text}");
         }
     }
 }

@@ -21,7 +21,7 @@ pub enum MetadataInterface {
     /// The usual one, pf0dpu1, as HBN calls it.
     #[default]
     Usual,
-    /// Another one.
+    /// A link with this name.
     Named(String),
     /// The DPU has no such link.
     Absent,
@@ -91,18 +91,18 @@ pub struct HbnVersion {
     doca: Vec<u32>,
 }
 
-/// A text that is no version of HBN.
+/// A text that is not a version of HBN.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no HBN version: expected a form like 2.3.0-doca2.8.0 or HBN 3.2.0")]
+#[error("`{0}` is not an HBN version: expected a form like 2.3.0-doca2.8.0 or HBN 3.2.0")]
 pub struct HbnVersionError(String);
 
 impl HbnVersion {
-    /// Files are written for this one and later ones.
+    /// The oldest version that files are written for.
     pub(crate) fn oldest() -> Self {
         Self { hbn: vec![2, 0, 0], doca: vec![2, 5, 0] }
     }
 
-    /// From here on ports are named `..._if`.
+    /// The first version that names ports `..._if`.
     fn renamed_ports() -> Self {
         Self { hbn: vec![2, 3, 0], doca: vec![2, 8, 0] }
     }
@@ -142,10 +142,10 @@ impl PartialOrd for HbnVersion {
     }
 }
 
-/// Which DHCP server answers the host, and what it says beside what the controller decides.
+/// Which DHCP server answers the host, and the options that the controller does not decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DhcpSettings {
-    /// The server.
+    /// Which server runs on the DPU.
     pub server: DhcpServer,
     /// DNS servers offered to the host.
     pub nameservers: Vec<Ipv4Addr>,
@@ -194,7 +194,7 @@ impl DhcpServer {
 
 /// A text that names no DHCP server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no DHCP server: choose kea, dhcpd, nico or none")]
+#[error("`{0}` is not a DHCP server: choose kea, dhcpd, nico or none")]
 pub struct DhcpServerError(String);
 
 impl FromStr for DhcpServer {

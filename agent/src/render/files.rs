@@ -1,3 +1,5 @@
+//! All files for one configuration, what to expect once they are in use, and why there are none.
+
 use std::{
     collections::BTreeSet,
     fmt::{self, Write as _},
@@ -19,7 +21,7 @@ pub struct RenderedFiles {
     pub nvue: String,
     /// What the DHCP server is to do.
     pub dhcp: Dhcp,
-    /// What to report once both run; none for the isolated mode, which nobody asked for by version.
+    /// What to report once both run; none for an isolated DPU, which has no version.
     pub acknowledge: Option<Acknowledgement>,
     /// What health checks are to find.
     pub expected: Expectations,
@@ -41,8 +43,8 @@ impl fmt::Debug for RenderedFiles {
 pub enum Dhcp {
     /// Answer the host as these files say.
     Serve(DhcpFiles),
-    /// Answer nobody: stop the server. Should somebody start it all the same, Kea and dhcpd find no address in these files;
-    /// those of NICo's own server hold the host's address on a secondary DPU, and tell supervisord not to start it.
+    /// Answer no host: stop the server. If somebody starts it all the same, Kea and dhcpd find no address in these files.
+    /// Those of NICo's own server hold the host's address on a secondary DPU, but keep supervisord from starting it.
     Stop(DhcpFiles),
     /// No server is managed here.
     Unmanaged,
@@ -73,7 +75,7 @@ pub struct DhcpFiles {
 pub struct ConfigFile {
     /// Name without directory.
     pub name: &'static str,
-    /// Content.
+    /// What the file holds.
     pub text: String,
 }
 
@@ -127,7 +129,7 @@ pub enum RenderError {
         /// Last number that a rule can have.
         last: u32,
     },
-    /// The configuration has faults that NVUE would refuse, or would take and not do.
+    /// The configuration has faults that NVUE would refuse, or accept and ignore.
     #[error("{}", listed(faults, *more))]
     Lint {
         /// The first faults, at least one, each with the statement that it comes from.
@@ -141,7 +143,7 @@ pub enum RenderError {
         /// The template that is at the root of it.
         template: String,
     },
-    /// The DHCP server cannot be told what the configuration asks for.
+    /// The DHCP server cannot do what the configuration asks for.
     #[error("{0}")]
     Dhcp(String),
 }
@@ -156,18 +158,18 @@ fn listed(faults: &[TemplateError], more: usize) -> String {
 }
 
 impl RenderError {
-    /// What can be told of a fault that is there with one password and not with another.
+    /// What can be said about a fault that occurs with this password and not with another.
     fn of_password(self) -> Self {
-        let untold = |error: &mut TemplateError| {
+        let redact = |error: &mut TemplateError| {
             error.fault = "this bgp_leaf_session_password does not fit where the template puts it".into();
         };
         match self {
             Self::Template(mut error) => {
-                untold(&mut error);
+                redact(&mut error);
                 Self::Template(error)
             }
             Self::Lint { mut faults, more } => {
-                faults.iter_mut().for_each(untold);
+                faults.iter_mut().for_each(redact);
                 Self::Lint { faults, more }
             }
             // These hold nothing of a template's text.
@@ -187,7 +189,7 @@ pub fn files(
     environment: &Environment,
     templates: &Templates,
 ) -> Result<RenderedFiles, RenderError> {
-    telling_no_password(config.underlay(), |underlay| match underlay {
+    without_password(config.underlay(), |underlay| match underlay {
         None => all(config, environment, templates),
         Some(underlay) => all(&NetworkConfig { underlay, ..config.clone() }, environment, templates),
     })
@@ -237,7 +239,7 @@ pub fn isolated(
 ) -> Result<RenderedFiles, RenderError> {
     let nvue = match underlay {
         None => nvue::isolated(environment, None, templates)?,
-        Some(known) => telling_no_password(known, |masked| {
+        Some(known) => without_password(known, |masked| {
             nvue::isolated(environment, Some(masked.as_ref().unwrap_or(known)), templates)
         })?,
     };
@@ -253,9 +255,9 @@ pub fn isolated(
     })
 }
 
-/// Renders, and tells a fault as it is with another password: a template can put the password anywhere and in any form, so
-/// that no search in the text of a fault finds it for sure.
-fn telling_no_password<T>(
+/// Renders, and reports a fault as it is with another password: a template can put the password anywhere and in any form, so
+/// searching the text of a fault for it is not safe.
+fn without_password<T>(
     underlay: &Underlay,
     render: impl Fn(Option<Underlay>) -> Result<T, RenderError>,
 ) -> Result<T, RenderError> {

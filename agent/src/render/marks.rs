@@ -6,11 +6,11 @@
 const START: char = '\u{1}';
 const END: char = '\u{2}';
 
-/// A line of a template.
+/// A line of a template, which a fault is reported at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct TemplateLine {
     pub(crate) template: String,
-    /// From 1.
+    /// Number of the line, from 1.
     pub(crate) line: usize,
 }
 
@@ -19,7 +19,7 @@ pub(crate) fn mark(template: &str, line: usize) -> String {
 }
 
 /// A text without its marks, and each mark with the length of the text before it.
-pub(super) fn unmarked(marked: &str) -> (String, Vec<(usize, Place)>) {
+pub(super) fn unmarked(marked: &str) -> (String, Vec<(usize, TemplateLine)>) {
     let mut text = String::with_capacity(marked.len());
     let mut places = Vec::new();
     let mut rest = marked;
@@ -29,7 +29,7 @@ pub(super) fn unmarked(marked: &str) -> (String, Vec<(usize, Place)>) {
         if let Some((template, line)) = mark.rsplit_once(':')
             && let Ok(line) = line.parse()
         {
-            places.push((text.len(), Place { template: template.into(), line }));
+            places.push((text.len(), TemplateLine { template: template.into(), line }));
         }
         rest = behind;
     }
@@ -38,7 +38,7 @@ pub(super) fn unmarked(marked: &str) -> (String, Vec<(usize, Place)>) {
 }
 
 /// A line without its marks, and the place that it comes from: the last one, where a tag joined several.
-pub(crate) fn unmark(line: &str) -> (String, Option<Place>) {
+pub(crate) fn unmark(line: &str) -> (String, Option<TemplateLine>) {
     let (text, mut places) = unmarked(line);
     (text, places.pop().map(|(_, place)| place))
 }
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn lines_that_a_tag_joined_keep_all_their_text() {
         let line = format!("\"a\": 1{}, \"b\": 2{} ", mark("x.json.j2", 3), mark("y:z.json.j2", 4));
-        let place = Place { template: "y:z.json.j2".into(), line: 4 };
+        let place = TemplateLine { template: "y:z.json.j2".into(), line: 4 };
         assert_eq!(unmark(&line), ("\"a\": 1, \"b\": 2 ".into(), Some(place)));
         assert_eq!(unmark("a \u{1}b"), ("a ".into(), None));
     }

@@ -1,4 +1,4 @@
-//! From what the controller wants to the files that make a DPU do it.
+//! From a response of the controller to the files that make a DPU do what it says. `desired` and the command `render` call it.
 //!
 //! Everything here is a function of its arguments: the same response, environment and templates give the same bytes.
 //! A response is parsed once, into [`NetworkConfig`]; what does not parse is refused with the name of the field. The
@@ -6,6 +6,7 @@
 
 mod config;
 mod dhcp;
+mod dialect;
 mod environment;
 mod files;
 mod marks;

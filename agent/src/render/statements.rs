@@ -12,15 +12,15 @@
 //! Words are separated by blanks. A part in double quotes (with JSON's escapes) may hold anything, and joins with what
 //! stands directly before and behind it: `vlan"1 6"` is one word. What templates fill in is quoted where it must be.
 
-use super::marks::{Place, unmark};
+use super::marks::{TemplateLine, unmark};
 use crate::lint::{Clash, Node};
 
-/// A line that is no statement, or contradicts an earlier one.
+/// A line that is not a statement, or contradicts an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}`: {fault}")]
 pub(crate) struct StatementError {
     /// Template and line that the statement comes from, if it is marked.
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<TemplateLine>,
     pub(crate) text: String,
     pub(crate) fault: String,
 }
@@ -39,7 +39,7 @@ pub(crate) fn read(text: &str) -> Result<Node, StatementError> {
     each(text, |path, value, line, place| {
         root.set(path.iter().map(String::as_str), value).map_err(|clash| {
             let fault = match clash {
-                Clash::Value(_) if line.contains("password") => "an earlier line says another value here".into(),
+                Clash::Value(_) if line.contains("password") => "an earlier line sets another value here".into(),
                 clash => clash.to_string(),
             };
             StatementError { place, text: shown(line), fault }
@@ -49,7 +49,7 @@ pub(crate) fn read(text: &str) -> Result<Node, StatementError> {
 }
 
 /// Where the first statement at or below a path comes from; names of the path are separated by `/`, as the lint does.
-pub(crate) fn place(text: &str, path: &str) -> Option<Place> {
+pub(crate) fn place(text: &str, path: &str) -> Option<TemplateLine> {
     let mut found = None;
     // Text that has been read has no more faults.
     let _ = each(text, |names, _, _, place| {
@@ -63,10 +63,10 @@ pub(crate) fn place(text: &str, path: &str) -> Option<Place> {
     found
 }
 
-/// Hands each statement over: its whole path, its value, its line and where that comes from.
+/// ProbeRunner each statement over: its whole path, its value, its line and where that comes from.
 fn each(
     text: &str,
-    mut take: impl FnMut(&[String], Option<&str>, &str, Option<Place>) -> Result<(), StatementError>,
+    mut take: impl FnMut(&[String], Option<&str>, &str, Option<TemplateLine>) -> Result<(), StatementError>,
 ) -> Result<(), StatementError> {
     let mut base: Vec<String> = Vec::new();
     for marked in text.lines() {
@@ -155,7 +155,7 @@ fn word(text: &str) -> Result<(String, &str), &'static str> {
             break;
         }
         let end = closing_quote(rest).ok_or("a quote is not closed")?;
-        let part: String = serde_json::from_str(&rest[..end]).map_err(|_| "a quoted part is no JSON string")?;
+        let part: String = serde_json::from_str(&rest[..end]).map_err(|_| "a quoted part is not a JSON string")?;
         word.push_str(&part);
         rest = &rest[end..];
     }
@@ -172,7 +172,7 @@ fn closing_quote(text: &str) -> Option<usize> {
     })
 }
 
-/// Characters that stand for themselves in a word.
+/// Characters that need no quotes in a word.
 fn bare(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '_' | '-' | '.' | ':' | '/' | ',' | '@' | '+' | '*' | '%')
 }
@@ -234,7 +234,7 @@ mod tests {
             assert_eq!(read(text).unwrap_err().to_string(), fault);
         }
         let error = read(&format!("a = 1\na = 2{}", mark("nvue/x.nv.j2", 7))).unwrap_err();
-        let place = Place { template: "nvue/x.nv.j2".into(), line: 7 };
+        let place = TemplateLine { template: "nvue/x.nv.j2".into(), line: 7 };
         assert_eq!((error.text.as_str(), error.place), ("a = 2", Some(place)));
     }
 

@@ -1,19 +1,14 @@
-//! Template files: which there are, where they come from, how values are written into them.
+//! Template files: which there are, where they come from, and how they are rendered. The rest of `render` calls it.
 
 use std::{collections::BTreeMap, fmt::Write, fs, io, path::Path};
 
-use minijinja::{
-    AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value,
-    syntax::SyntaxConfig,
-    value::{Serde, ValueKind},
-};
+use minijinja::{AutoEscape, Environment, Error, UndefinedBehavior, Value, syntax::SyntaxConfig, value::Serde};
 use serde::Serialize;
 
 use super::{
-    marks::{self, Place},
-    statements,
+    dialect::{Dialect, write_value},
+    marks::{self, TemplateLine},
 };
-use crate::lint::yaml_value;
 
 /// Every template by the name it has below a template directory.
 const EMBEDDED: &[(&str, &str)] = &[
@@ -115,7 +110,7 @@ impl Templates {
     /// The template files of a directory by name, not looked into yet.
     ///
     /// # Errors
-    /// If the directory or a file in it cannot be read, is no regular file, or is too large.
+    /// If the directory or a file in it cannot be read, is not a regular file, or is too large.
     pub(crate) fn files_of(dir: &Path) -> Result<BTreeMap<String, String>, TemplateError> {
         let mut found = BTreeMap::new();
         collect(dir, dir, &mut found, 0)?;
@@ -126,7 +121,7 @@ impl Templates {
     pub(crate) fn from_files(mut found: BTreeMap<String, String>) -> Result<Self, TemplateError> {
         for (name, text) in &found {
             if let Some(line) = long_tag(text) {
-                let fault = format!("a tag is longer than {LONGEST_TAG} bytes");
+                let fault = format!("a tag is longer than {MAX_TAG} bytes");
                 return Err(TemplateError { file: name.clone(), line, fault });
             }
         }
@@ -183,7 +178,7 @@ impl Templates {
         Ok(Self { engine })
     }
 
-    /// The text of a template for JSON, which must be plain JSON: some readers take comments, others do not.
+    /// The text of a template for JSON, which must be plain JSON: not all readers accept comments.
     pub(super) fn json(&self, name: &str, context: impl Serialize) -> Result<String, TemplateError> {
         self.checked(name, context, |text| {
             let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err()?;
@@ -201,7 +196,8 @@ impl Templates {
         })
     }
 
-    /// Renders, checks the text and says where in a template a fault comes from; `fault` says up to where the text is read.
+    /// Renders, checks the text and finds the line of a template that a fault comes from; `fault` gives the length of the text
+    /// before it.
     fn checked(
         &self,
         name: &str,
@@ -210,10 +206,10 @@ impl Templates {
     ) -> Result<String, TemplateError> {
         let (text, places) = marks::unmarked(&self.render(name, context)?);
         let Some((at, fault)) = fault(&text) else { return Ok(text) };
-        // The reader's place is in a text that nobody sees.
+        // The place that the reader names is in the rendered text, which people do not see.
         let fault = fault.rsplit_once(" at line ").map_or(fault.as_str(), |(fault, _)| fault).to_owned();
         let behind = places.iter().find(|(mark, _)| *mark >= at).or(places.last());
-        let place = behind.map_or(Place { template: name.into(), line: 0 }, |(_, place)| place.clone());
+        let place = behind.map_or(TemplateLine { template: name.into(), line: 0 }, |(_, place)| place.clone());
         Err(TemplateError { file: place.template, line: place.line, fault })
     }
 
@@ -228,7 +224,7 @@ impl Templates {
         let whole = |fault| TemplateError { file: name.into(), line: 0, fault };
         match rendered {
             Ok(()) => String::from_utf8(text.bytes).map_err(|error| whole(error.to_string())),
-            Err(_) if text.full => Err(whole(format!("renders to more than {} MiB", MOST_BYTES >> 20))),
+            Err(_) if text.full => Err(whole(format!("renders to more than {} MiB", MAX_BYTES >> 20))),
             Err(error) => Err(template_error(name, &error)),
         }
     }
@@ -237,13 +233,13 @@ impl Templates {
 /// Steps that one rendering may take: the largest configuration takes a hundredth of it.
 const FUEL: u64 = 20_000_000;
 
-/// Longest tag: what stands in one is read to the depth of its expressions.
-const LONGEST_TAG: usize = 2_000;
+/// Longest tag: expressions in a tag are parsed recursively.
+const MAX_TAG: usize = 2_000;
 
 /// Most template files of a directory, most bytes of one, and deepest directory.
-const MOST_FILES: usize = 200;
-const MOST_TEMPLATE: u64 = 1 << 20;
-const MOST_DEPTH: usize = 8;
+const MAX_FILES: usize = 200;
+const MAX_TEMPLATE: u64 = 1 << 20;
+const MAX_DEPTH: usize = 8;
 
 /// Line of the first tag that is too long, or that never ends.
 fn long_tag(text: &str) -> Option<usize> {
@@ -254,7 +250,7 @@ fn long_tag(text: &str) -> Option<usize> {
         let close = if end == "{{" { "}}" } else { "%}" };
         let length = tag.find(close).map_or(tag.len(), |length| length + 2);
         before += rest.get(..start)?.matches('\n').count();
-        if length > LONGEST_TAG {
+        if length > MAX_TAG {
             return Some(before + 1);
         }
         before += tag.get(..length)?.matches('\n').count();
@@ -264,7 +260,7 @@ fn long_tag(text: &str) -> Option<usize> {
 }
 
 /// What one template may render to: that of the largest configuration is a third of it.
-const MOST_BYTES: usize = 32 << 20;
+const MAX_BYTES: usize = 32 << 20;
 
 /// A text that ends before it fills the DPU's memory.
 #[derive(Default)]
@@ -275,7 +271,7 @@ struct Bounded {
 
 impl io::Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.full |= self.bytes.len() + bytes.len() > MOST_BYTES;
+        self.full |= self.bytes.len() + bytes.len() > MAX_BYTES;
         if self.full {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
@@ -298,97 +294,20 @@ fn collect(root: &Path, dir: &Path, found: &mut BTreeMap<String, String>, depth:
     for entry in fs::read_dir(dir).map_err(|error| fault(dir, &error))? {
         let path = entry.map_err(|error| fault(dir, &error))?.path();
         if path.is_dir() {
-            if depth == MOST_DEPTH {
-                return Err(fault(&path, &io::Error::other(format!("it is more than {MOST_DEPTH} directories deep"))));
+            if depth == MAX_DEPTH {
+                return Err(fault(&path, &io::Error::other(format!("it is more than {MAX_DEPTH} directories deep"))));
             }
             collect(root, &path, found, depth + 1)?;
         } else if path.extension().is_some_and(|extension| extension == "j2") {
-            if found.len() == MOST_FILES {
-                return Err(fault(&path, &io::Error::other(format!("there are more than {MOST_FILES} templates"))));
+            if found.len() == MAX_FILES {
+                return Err(fault(&path, &io::Error::other(format!("there are more than {MAX_FILES} templates"))));
             }
-            let text = types::read_text(&path, MOST_TEMPLATE).map_err(|error| fault(&path, &error))?;
+            let text = types::read_text(&path, MAX_TEMPLATE).map_err(|error| fault(&path, &error))?;
             let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
             found.insert(name, text);
         }
     }
     Ok(())
-}
-
-/// What a template renders to, which decides how a value is written; known from the file's name.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Dialect {
-    Statements,
-    Json,
-    Yaml,
-    /// Anything else: values that could be misread are refused.
-    Words,
-}
-
-impl Dialect {
-    fn of(template: &str) -> Self {
-        Self::named(template.strip_suffix(".j2").and_then(|name| name.rsplit('.').next()).unwrap_or_default())
-    }
-
-    fn named(name: &str) -> Self {
-        match name {
-            "nv" => Self::Statements,
-            "json" => Self::Json,
-            "yaml" => Self::Yaml,
-            _ => Self::Words,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Statements => "nv",
-            Self::Json => "json",
-            Self::Yaml => "yaml",
-            Self::Words => "words",
-        }
-    }
-}
-
-/// Writes the value of `{{ … }}` so that it stays one value, whatever it holds.
-fn write_value(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
-    let refuse = |what: String| Err(Error::new(ErrorKind::InvalidOperation, what));
-    if value.is_undefined() {
-        return Err(Error::from(ErrorKind::UndefinedError));
-    }
-    if value.is_safe() {
-        return Ok(write!(out, "{value}")?);
-    }
-    let dialect = match state.auto_escape() {
-        AutoEscape::Custom(name) => Dialect::named(name),
-        _ => Dialect::Words,
-    };
-    if dialect == Dialect::Json {
-        let text = serde_json::to_string(value).map_err(|error| {
-            Error::new(ErrorKind::BadSerialization, format!("a value cannot be written as JSON: {error}"))
-        })?;
-        return Ok(out.write_str(&text)?);
-    }
-    let text = match value.as_str() {
-        Some(text) => text.to_owned(),
-        None if value.is_none() && dialect == Dialect::Yaml => return Ok(out.write_str("null")?),
-        None if value.is_none() => return refuse("the value is none: ask with `if` whether it is there".into()),
-        None if value.kind() == ValueKind::Number => value.to_string(),
-        None if value.kind() == ValueKind::Bool => value.is_true().to_string(),
-        None => return refuse(format!("a {} cannot be written here", value.kind())),
-    };
-    match dialect {
-        Dialect::Statements => out.write_str(&statements::escape(&text))?,
-        Dialect::Yaml => out.write_str(&yaml_value(&text))?,
-        Dialect::Words if !text.is_empty() && text.bytes().all(harmless) => out.write_str(&text)?,
-        Dialect::Words | Dialect::Json => {
-            return refuse(format!("{text:?} needs quotes here: use the filter `quoted`"));
-        }
-    }
-    Ok(())
-}
-
-/// Characters that mean nothing special in any configuration file.
-fn harmless(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':' | b'_' | b'-' | b'/')
 }
 
 fn template_error(name: &str, error: &Error) -> TemplateError {

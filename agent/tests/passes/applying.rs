@@ -378,7 +378,7 @@ async fn a_change_that_keeps_failing_is_tried_less_and_less() {
     assert!(error(&controller).contains("NVUE refused"), "the error stays while nothing is tried");
     // A person who fixed it need not wait.
     dpu.remove("on-apply");
-    agent.hurry();
+    agent.retry_now();
     agent.pass().await;
     assert_eq!(version(&controller).as_deref(), Some("V2-T2"));
 }

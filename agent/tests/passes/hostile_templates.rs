@@ -102,5 +102,5 @@ async fn templates_that_end_the_agent_end_it_once() {
     assert_eq!(ended, 1, "the second agent does without those templates");
     assert!(is_cut_off(&dpu));
     let error = agent::StatusFile::read(&dpu.path().join("state")).unwrap().error.unwrap();
-    assert!(error.contains("the agent ended while these were at work"), "{error}");
+    assert!(error.contains("the agent ended while it rendered these"), "{error}");
 }

@@ -288,7 +288,7 @@ async fn an_instances_config_is_acknowledged_once_it_runs() {
     agent.pass().await;
     assert_eq!(told().as_deref(), Some("V1-T1"), "the second does not run");
     dpu.remove("on-replace");
-    agent.hurry();
+    agent.retry_now();
     agent.pass().await;
     assert_eq!(told().as_deref(), Some("V2-T2"));
 }

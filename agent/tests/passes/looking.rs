@@ -2,8 +2,9 @@
 
 use std::{fs, time::Duration};
 
-use agent::{Agent, Findings};
+use agent::Agent;
 use proto::forge::ManagedHostNetworkConfigResponse;
+use types::{HealthAlert, HealthReport};
 
 use super::{
     authority::Authority,
@@ -24,9 +25,12 @@ fn sessions(dpu: &Dpu, route_server: &str) {
     dpu.write("bgp.json", &format!("{{\"ipv4Unicast\": {ipv4}, \"l2VpnEvpn\": {evpn}}}"));
 }
 
-fn alerts(findings: &Findings) -> Vec<String> {
-    let name = |(id, target, ..): (&str, Option<&str>, _, _)| target.map_or(id.to_owned(), |it| format!("{id} {it}"));
-    findings.alerts().map(name).collect()
+fn alerts(report: &HealthReport) -> Vec<String> {
+    let name = |HealthAlert { id, target, .. }: &HealthAlert| match target {
+        Some(target) => format!("{id} {target}"),
+        None => id.clone(),
+    };
+    report.alerts.iter().map(name).collect()
 }
 
 fn told(controller: &Controller) -> Vec<String> {
@@ -62,8 +66,8 @@ async fn looking_at_a_dpu_leaves_no_trace_and_sees_its_certificate() {
     let tls = |name: &str| format!("{name} = \"{}/{name}.pem\"\n", dpu.path().display());
     let text = format!("{}\n[tls]\n{}{}", dpu.settings_text(), tls("cert"), tls("key"));
     let before = fs::read_dir(dpu.path()).unwrap().count();
-    let findings = Agent::look(agent::Settings::parse(&text).unwrap()).await;
-    assert_eq!(alerts(&findings), ["ClientCertificate"]);
+    let report = Agent::look(agent::Settings::parse(&text).unwrap()).await;
+    assert_eq!(alerts(&report), ["ClientCertificate"]);
     let made = fs::read_dir(dpu.path()).unwrap().count() - before;
     assert_eq!(made, 1, "what the stand-in for vtysh writes down, and no state directory");
 }

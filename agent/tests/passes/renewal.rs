@@ -67,11 +67,11 @@ async fn a_certificate_that_is_over_is_renewed_for_the_same_key_without_showing_
     let former = Certificate::load_pem_chain(cert.as_bytes()).unwrap()[0].to_der().unwrap();
     assert_eq!(site.controller.state().renewals, [Some(former)]);
     let alerts = site.alerts();
-    assert!(alerts.iter().any(|alert| alert.contains("certificate ended ")), "{alerts:?}");
+    assert!(alerts.iter().any(|alert| alert.contains("certificate expired ")), "{alerts:?}");
 
     let new = site.authority.sign("dpu", &key, YEAR_2020, YEAR_2090);
     site.sends(&new, "");
-    agent.hurry();
+    agent.retry_now();
     let pass = agent.pass().await;
     assert_eq!(pass.next_in, Duration::ZERO, "the controller is asked again at once");
     let chain = format!("{new}\n{}\n", site.authority.pem());
@@ -116,7 +116,7 @@ async fn what_is_sent_and_is_of_no_use_changes_nothing() {
         ("a broken key", site.authority.sign("dpu", &other, YEAR_2020, YEAR_2090), &other[..90], "is of no use"),
     ] {
         site.sends(&certificate, key);
-        agent.hurry();
+        agent.retry_now();
         agent.pass().await;
         assert_eq!(texts(&files), pair, "{case}");
         agent.pass().await;
@@ -149,7 +149,7 @@ async fn certificates_that_something_else_renews_and_fresh_ones_are_left_alone()
         (settings.tls.ca, settings.tls.cert, settings.tls.key) = (place("ca.pem"), place("cert.pem"), place("key.pem"));
         settings.tls.renew = false;
     });
-    agent.hurry();
+    agent.retry_now();
     agent.pass().await;
 
     let key = KeyPair::generate().unwrap().serialize_pem();

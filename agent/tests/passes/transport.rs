@@ -91,7 +91,7 @@ async fn a_certificate_that_is_over_is_shown_as_such() {
     let (mut agent, files) = with_tls(&dpu, &site, &site.issue_until("dpu", 2020));
     agent.pass().await;
     let status = agent::StatusFile::read(&dpu.path().join("state")).unwrap();
-    assert!(status.alerts.iter().any(|alert| alert.contains("certificate ended ")), "{:?}", status.alerts);
+    assert!(status.alerts.iter().any(|alert| alert.contains("certificate expired ")), "{:?}", status.alerts);
     // A new one is taken up at once.
     controller.says(admin(1, 11));
     files.write(&site.issue("dpu"));

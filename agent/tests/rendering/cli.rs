@@ -243,7 +243,7 @@ fn no_fault_tells_a_password() {
         for (odd, fault) in [
             (
                 "password = {{ password }}\npassword = {{ asn }}",
-                "`password …`: an earlier line says another value here",
+                "`password …`: an earlier line sets another value here",
             ),
             ("remote-as = {{ password }}", "`remote-as = ********`: an earlier line says `external` here"),
             ("{{ password }} = {{ password }}", "/********: no release of NVUE knows this key"),

@@ -1,35 +1,35 @@
+//! NVUE by its `nv` command: a file is handed over as the pending revision, compared, applied, confirmed or rolled back.
+
 use std::{path::PathBuf, time::Duration};
 
-use super::{
-    super::command::{Output, run},
-    APPLY, Attempt, Journal, NvueDone, NvueFault,
-};
+use super::{APPLY, Attempt, Journal, NvueDone, NvueFault};
 use crate::{
-    config::Hbn,
+    config::HbnSection,
+    hbn::{CommandOutput, run},
     parse::{ApplyAnswer, Diff, NvDocument, Revision, apply_answer, diff, nv_document, nv_revisions},
-    private_file::{remove, write_private},
+    state::{remove, write_private},
 };
 
 /// NVUE by its `nv` command.
 pub(super) struct NvCommand<'a> {
-    hbn: &'a Hbn,
+    hbn: &'a HbnSection,
 }
 
 impl<'a> NvCommand<'a> {
-    pub(super) fn new(hbn: &'a Hbn) -> Self {
+    pub(super) fn new(hbn: &'a HbnSection) -> Self {
         Self { hbn }
     }
 
     /// Makes NVUE run `text`.
     pub(super) async fn replace(&self, text: &str, attempt: &Attempt<'_>) -> Result<NvueDone, NvueFault> {
-        attempt.first(self.settle(attempt.journal)).await?;
+        attempt.after_earlier(self.resolve_earlier(attempt.journal)).await?;
         self.drop_pending().await?;
         let file = StagedFile::write(self.hbn.nvue_file_here(), text)?;
         let done = self.replace_staged(attempt).await;
         if let Err(fault) = &done {
             file.reject();
-            let may_work_yet = fault.outcome_unknown() && !matches!(fault, NvueFault::BrokeOff { .. });
-            if !may_work_yet && !matches!(fault, NvueFault::DaemonGone { .. } | NvueFault::Command { .. }) {
+            let still_working = fault.outcome_unknown() && !matches!(fault, NvueFault::BrokeOff { .. });
+            if !still_working && !matches!(fault, NvueFault::DaemonGone { .. } | NvueFault::Command { .. }) {
                 self.detach().await;
             }
         }
@@ -40,7 +40,7 @@ impl<'a> NvCommand<'a> {
         let revision = self.replaced().await?;
         let mut differs = match self.diff().await? {
             Diff::Empty => false,
-            Diff::MaskedOnly => !attempt.how.same,
+            Diff::MaskedOnly => !attempt.options.believed_running,
             Diff::Changes => true,
         };
         if !differs && !attempt.journal.is_half() {
@@ -49,33 +49,33 @@ impl<'a> NvCommand<'a> {
                     self.detach().await;
                     return Ok(NvueDone::Unchanged);
                 }
-                // NVUE printed no difference where there is one.
+                // NVUE printed no difference although there is one.
                 Some(false) => differs = true,
-                // Nothing shows that it runs, so NVUE is made to say so.
+                // Nothing shows that it runs, so NVUE has to apply it and say so.
                 None => (),
             }
         }
-        if let Some(time) = attempt.how.trial.filter(|_| differs) {
+        if let Some(time) = attempt.options.trial.filter(|_| differs) {
             let time = format!("{}s", time.as_secs().max(1));
-            attempt.journal.begins(true)?;
+            attempt.journal.begin_apply(true)?;
             match self.apply(vec!["--confirm", &time, "-y"], &revision).await {
                 Err(NvueFault::UnknownOption { reason, .. }) => {
                     tracing::warn!("NVUE takes no changes on trial, so this one is applied at once: {reason}");
-                    attempt.journal.trial_is_over();
+                    attempt.journal.end_trial();
                 }
-                // Some releases say `applied` of a change on trial too.
+                // Some releases call a change on trial `applied`, too.
                 done => return done.map(|_| NvueDone::OnTrial),
             }
         }
-        attempt.journal.begins(false)?;
+        attempt.journal.begin_apply(false)?;
         match differs {
             true => self.apply(vec!["-y"], &revision).await,
-            // NVUE sees nothing to apply, so it is told which revision is meant.
+            // NVUE sees nothing to apply, so it is told which revision to apply.
             false => self.apply(vec![&revision, "-y"], &revision).await,
         }
     }
 
-    /// Applies the pending revision, which has to be the one that is meant.
+    /// Applies the pending revision, which has to be the given one.
     async fn apply(&self, arguments: Vec<&str>, meant: &str) -> Result<NvueDone, NvueFault> {
         let output = self.config(APPLY, &arguments).await?;
         match apply_answer(&output.both()) {
@@ -106,7 +106,7 @@ impl<'a> NvCommand<'a> {
         }
     }
 
-    /// Goes back from a text that is on trial.
+    /// Rolls back a text that is on trial.
     pub(super) async fn roll_back(&self) -> Result<(), NvueFault> {
         let output = self.config(APPLY, &["--confirm-no"]).await?;
         match apply_answer(&output.both()) {
@@ -115,17 +115,17 @@ impl<'a> NvCommand<'a> {
         }
     }
 
-    /// An apply may have outlived the agent that began it, or the time for an answer. While NVUE is at work, or may yet go
-    /// back from what is on trial, what it calls applied says little, so nothing is compared.
-    async fn settle(&self, journal: &Journal<'_>) -> Result<(), NvueFault> {
-        let mut doubt = None;
+    /// An apply may have outlived the agent that started it, or the time for an answer. While NVUE is applying, or may still
+    /// roll back a trial, what it calls applied proves little, so nothing is compared.
+    async fn resolve_earlier(&self, journal: &Journal<'_>) -> Result<(), NvueFault> {
+        let mut unresolved = None;
         if journal.has_trial() {
             let output = self.config(APPLY, &["--confirm-no"]).await?;
-            tracing::info!("what may be on trial is taken back: {}", output.ending());
+            tracing::info!("a change that may be on trial is rolled back: {}", output.ending());
             match apply_answer(&output.both()) {
                 ApplyAnswer::TakenBack(_) if output.success() => (),
                 ApplyAnswer::NothingOnTrial(_) => (),
-                answer => doubt = Some(fault(APPLY, answer, &output)),
+                answer => unresolved = Some(fault(APPLY, answer, &output)),
             }
         }
         let revisions = self.revisions().await;
@@ -133,12 +133,12 @@ impl<'a> NvCommand<'a> {
             let answer = format!("revision {} is still under way ({})", busy.id, busy.state);
             return Err(NvueFault::Unclear { step: APPLY, answer });
         }
-        match doubt {
+        match unresolved {
             Some(fault @ NvueFault::DaemonGone { .. }) => return Err(fault),
             Some(fault) if revisions.iter().any(Revision::is_on_trial) => return Err(fault),
-            // In words that are not known; but either NVUE lists what it has, or it went back by itself long ago.
-            Some(fault) if revisions.is_empty() && !journal.trial_ran_out(self.hbn.confirm) => return Err(fault),
-            _ => journal.trial_is_over(),
+            // The words are not known. Unless NVUE lists its revisions or the trial expired long ago, it may still be on trial.
+            Some(fault) if revisions.is_empty() && !journal.trial_expired(self.hbn.confirm) => return Err(fault),
+            _ => journal.end_trial(),
         }
         Ok(())
     }
@@ -151,7 +151,7 @@ impl<'a> NvCommand<'a> {
         }
     }
 
-    /// A revision that somebody left behind, or that was ours before we were cut off, is not applied with ours.
+    /// A pending revision that somebody left, or this agent before it was interrupted, must not be applied with ours.
     async fn drop_pending(&self) -> Result<(), NvueFault> {
         if self.diff().await? != Diff::Empty {
             tracing::warn!("NVUE holds a pending revision that is not ours to apply; it is detached");
@@ -164,14 +164,14 @@ impl<'a> NvCommand<'a> {
     async fn replaced(&self) -> Result<String, NvueFault> {
         let path = self.hbn.nvue_file.to_string_lossy();
         let output = self.config("replace", &[&path]).await?;
-        if let Some(revision) = taken(&output)?.revision() {
+        if let Some(revision) = accepted(&output)?.revision() {
             return Ok(revision.as_str().to_owned());
         }
-        // Where it says nothing, what is pending may be somebody else's: ours is the one that was not there before.
+        // If it says nothing, the pending revision may be somebody else's. Ours is the one that was not there before.
         self.detach().await;
         let before = self.revisions().await;
         let output = self.config("replace", &[&path]).await?;
-        if let Some(revision) = taken(&output)?.revision() {
+        if let Some(revision) = accepted(&output)?.revision() {
             return Ok(revision.as_str().to_owned());
         }
         let opened = self
@@ -184,15 +184,15 @@ impl<'a> NvCommand<'a> {
         opened.map(|revision| revision.id).ok_or_else(silent)
     }
 
-    /// Whether NVUE runs what a revision holds, by what it prints of both; none if it does not print both. That no
-    /// difference is printed proves nothing: the output may be lost.
+    /// Whether NVUE runs what a revision holds, according to what it prints of both; none if it does not print both. An empty
+    /// diff alone proves nothing: the output may be lost.
     async fn runs(&self, revision: &str) -> Option<bool> {
         Some(self.printed(revision).await? == self.printed("applied").await?)
     }
 
-    /// What NVUE prints of a revision, without the header; none if that is nothing.
+    /// What NVUE prints of a revision, without the header; none if it prints nothing.
     async fn printed(&self, revision: &str) -> Option<Vec<(String, serde_yaml::Value)>> {
-        let output = self.config("diff", &["empty", revision]).await.ok().filter(Output::success)?;
+        let output = self.config("diff", &["empty", revision]).await.ok().filter(CommandOutput::success)?;
         let NvDocument { entries, .. } = nv_document(&output.stdout).ok()?;
         Some(entries).filter(|entries| !entries.is_empty())
     }
@@ -206,7 +206,7 @@ impl<'a> NvCommand<'a> {
         }
     }
 
-    /// Drops the pending revision. There is nothing better to do if that fails: the next try begins with it.
+    /// Drops the pending revision. If that fails, the next attempt starts with it again.
     async fn detach(&self) {
         match self.config("detach", &[]).await {
             Ok(output) if output.success() => (),
@@ -215,7 +215,7 @@ impl<'a> NvCommand<'a> {
         }
     }
 
-    async fn config(&self, step: &'static str, arguments: &[&str]) -> Result<Output, NvueFault> {
+    async fn config(&self, step: &'static str, arguments: &[&str]) -> Result<CommandOutput, NvueFault> {
         let arguments: Vec<&str> = ["config", step].into_iter().chain(arguments.iter().copied()).collect();
         run(&self.hbn.nv, &arguments, self.limit()).await.map_err(|fault| NvueFault::Command { step, fault })
     }
@@ -225,8 +225,8 @@ impl<'a> NvCommand<'a> {
     }
 }
 
-/// `nv config replace` says little when all is well, so only bad words and a bad exit status count.
-fn taken(output: &Output) -> Result<ApplyAnswer, NvueFault> {
+/// `nv config replace` says little on success, so only complaints and a bad exit status count.
+fn accepted(output: &CommandOutput) -> Result<ApplyAnswer, NvueFault> {
     match apply_answer(&output.both()) {
         answer @ (ApplyAnswer::Named(_)
         | ApplyAnswer::Silent
@@ -241,7 +241,7 @@ fn taken(output: &Output) -> Result<ApplyAnswer, NvueFault> {
     }
 }
 
-fn fault(step: &'static str, answer: ApplyAnswer, output: &Output) -> NvueFault {
+fn fault(step: &'static str, answer: ApplyAnswer, output: &CommandOutput) -> NvueFault {
     match answer {
         ApplyAnswer::Refused(reason) => NvueFault::Refused { step, reason },
         ApplyAnswer::BrokeOff(reason) if step == APPLY => NvueFault::BrokeOff { reason },
@@ -249,7 +249,7 @@ fn fault(step: &'static str, answer: ApplyAnswer, output: &Output) -> NvueFault 
         ApplyAnswer::Failed(reason) | ApplyAnswer::NothingOnTrial(reason) if step == APPLY => {
             NvueFault::Failed { step, reason }
         }
-        // Before an apply nothing moves, whatever went wrong.
+        // Before an apply nothing changes, whatever went wrong.
         ApplyAnswer::BrokeOff(reason)
         | ApplyAnswer::UnknownOption(reason)
         | ApplyAnswer::Failed(reason)
@@ -265,7 +265,7 @@ fn fault(step: &'static str, answer: ApplyAnswer, output: &Output) -> NvueFault 
     }
 }
 
-/// The file that `nv` reads. Until NVUE has taken it, the former text can be put back.
+/// The file that `nv` reads. Until NVUE has accepted it, the former text can be restored.
 struct StagedFile {
     path: PathBuf,
     former: Option<Vec<u8>>,
@@ -273,7 +273,7 @@ struct StagedFile {
 
 impl StagedFile {
     fn write(path: PathBuf, text: &str) -> Result<Self, NvueFault> {
-        let former = types::read_file(&path, crate::MOST_BYTES).ok();
+        let former = types::read_file(&path, crate::MAX_FILE_BYTES).ok();
         if former.as_deref() != Some(text.as_bytes())
             && let Err(source) = write_private(&path, text.as_bytes())
         {
@@ -282,7 +282,7 @@ impl StagedFile {
         Ok(Self { path, former })
     }
 
-    /// Keeps the text that was not taken beside, as `….error`, and puts the former one back.
+    /// Keeps the rejected text as `….error`, and restores the former one.
     fn reject(self) {
         let mut aside = self.path.clone().into_os_string();
         aside.push(".error");
@@ -292,7 +292,7 @@ impl StagedFile {
             None => remove(&self.path),
         };
         if let Err(error) = moved.and(back) {
-            tracing::warn!("cannot put back {}: {error}", self.path.display());
+            tracing::warn!("cannot restore {}: {error}", self.path.display());
         }
     }
 }

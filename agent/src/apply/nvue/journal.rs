@@ -1,31 +1,33 @@
+//! Notes in the state directory about what NVUE was told, so that a restarted agent knows what may be in progress.
+
 use std::{cell::Cell, time::Duration};
 
 use super::{NvueDone, NvueFault};
-use crate::marker::{Applied, Note};
+use crate::state::{AppliedDir, Note};
 
-/// No apply takes longer: then NVUE has forgotten it.
-const LONGEST_APPLY: Duration = Duration::from_secs(900);
+/// No apply takes longer: after this time NVUE is not working on it any more.
+const MAX_APPLY: Duration = Duration::from_secs(900);
 
-/// What must outlive an agent that ends while NVUE applies something. It is on file before NVUE is told to.
+/// What must be known if the agent ends while NVUE applies something. It is on disk before NVUE is told to apply.
 pub(super) struct Journal<'a> {
-    applied: &'a Applied,
-    /// NVUE was told to apply in this attempt; and what was left to be done of one before.
+    applied: &'a AppliedDir,
+    /// Set once NVUE was told to apply in this attempt: whether the operator's command was still due from an earlier one.
     begun: Cell<Option<bool>>,
 }
 
 impl<'a> Journal<'a> {
-    pub(super) fn new(applied: &'a Applied) -> Self {
+    pub(super) fn new(applied: &'a AppliedDir) -> Self {
         Self { applied, begun: Cell::new(None) }
     }
 
     /// A text is about to be given to NVUE.
-    pub(super) fn opens(&self) {
+    pub(super) fn open(&self) {
         self.begun.set(None);
     }
 
-    /// NVUE is about to be told to apply. Notes are made anew, since their age counts. A trial that nobody would remember is
-    /// not begun.
-    pub(super) fn begins(&self, trial: bool) -> Result<(), NvueFault> {
+    /// NVUE is about to be told to apply. Notes are written again, since their age counts. A trial that cannot be noted is not
+    /// started.
+    pub(super) fn begin_apply(&self, trial: bool) -> Result<(), NvueFault> {
         let due = self.begun.get().unwrap_or_else(|| self.is_due());
         self.begun.set(Some(due));
         self.note(Note::Applying, false);
@@ -37,8 +39,8 @@ impl<'a> Journal<'a> {
         noted.map_err(|source| NvueFault::File { path: self.applied.file("on-trial"), source })
     }
 
-    /// What became of the text.
-    pub(super) fn closes(&self, done: &Result<NvueDone, NvueFault>) {
+    /// The attempt ended like this.
+    pub(super) fn close(&self, done: &Result<NvueDone, NvueFault>) {
         match done {
             Ok(NvueDone::Applied) => {
                 self.note(Note::OnTrial, false);
@@ -62,16 +64,17 @@ impl<'a> Journal<'a> {
         self.applied.notes(Note::OnTrial)
     }
 
-    /// Even if nobody took it back, NVUE did so by itself.
-    pub(super) fn trial_ran_out(&self, time: Duration) -> bool {
+    /// Even if nobody rolled it back, NVUE did so by itself.
+    pub(super) fn trial_expired(&self, time: Duration) -> bool {
         self.applied.age(Note::OnTrial).is_some_and(|age| age > time * 2 + Duration::from_secs(10))
     }
 
-    pub(super) fn trial_is_over(&self) {
+    /// No change is on trial any more.
+    pub(super) fn end_trial(&self) {
         self.note(Note::OnTrial, false);
     }
 
-    /// An apply broke off half-way: what NVUE calls applied need not run, so even an equal text is applied.
+    /// An apply failed half-way: what NVUE calls applied may not run, so even an equal text is applied.
     pub(super) fn is_half(&self) -> bool {
         self.applied.notes(Note::HalfApplied)
     }
@@ -81,12 +84,13 @@ impl<'a> Journal<'a> {
         self.applied.notes(Note::Applying)
     }
 
-    /// NVUE may still be at it. What it says is under way for longer than this is not.
+    /// NVUE may still be applying. What it has been calling under way for longer is not.
     pub(super) fn may_be_under_way(&self) -> bool {
-        self.applied.age(Note::Applying).is_some_and(|age| age < LONGEST_APPLY)
+        self.applied.age(Note::Applying).is_some_and(|age| age < MAX_APPLY)
     }
 
-    pub(super) fn is_done(&self) {
+    /// The operator's command after a change has run.
+    pub(super) fn command_ran(&self) {
         self.note(Note::Applying, false);
     }
 

@@ -1,82 +1,82 @@
+//! NVUE: makes it run a text, on trial or for good, by its `nv` command or by its REST interface. Both ways answer alike, and
+//! the journal records what must survive a restart in between.
+
 mod command;
-mod http;
 mod journal;
 mod rest;
 
 use std::{cell::RefCell, io, path::PathBuf, time::Duration};
 
 use command::NvCommand;
-use http::HttpFault;
 use journal::Journal;
 use rest::NvRest;
-pub(crate) use rest::answers;
 
-use super::command::{CommandFault, ask, run};
 use crate::{
-    config::Hbn,
-    marker::Applied,
-    parse::{SystemVersion, system_version},
+    config::HbnSection,
+    hbn::{CommandFault, HttpFault, run},
+    state::AppliedDir,
 };
 
 /// NVUE, reached by its `nv` command or by its REST interface.
 pub(crate) struct Nvue<'a> {
-    hbn: &'a Hbn,
-    way: Way<'a>,
+    hbn: &'a HbnSection,
+    transport: Transport<'a>,
     journal: Journal<'a>,
 }
 
-enum Way<'a> {
+/// The way to NVUE that is configured.
+enum Transport<'a> {
     Command(NvCommand<'a>),
     Rest(NvRest<'a>),
 }
 
 /// How a text is given to NVUE.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct How {
-    /// It is believed to run: it is only compared, and a difference of masked secrets alone is none.
-    pub(crate) same: bool,
-    /// NVUE goes back by itself unless the text is confirmed within this time.
+pub(crate) struct ReplaceOptions {
+    /// The text is believed to run already: then a difference in masked secrets alone does not count.
+    pub(crate) believed_running: bool,
+    /// NVUE rolls back unless the text is confirmed within this time.
     pub(crate) trial: Option<Duration>,
-    /// It cannot wait until it is known what became of a change before.
+    /// Do not wait until the outcome of an earlier change is known.
     pub(crate) at_once: bool,
 }
 
-/// A text that is given to NVUE.
+/// One attempt to give NVUE a text.
 struct Attempt<'a> {
-    how: How,
+    options: ReplaceOptions,
     journal: &'a Journal<'a>,
-    /// Why it is not known what became of a change before: then what comes of this one proves nothing.
-    unsettled: RefCell<Option<NvueFault>>,
+    /// Why the outcome of an earlier change is not known: then the outcome of this one proves nothing.
+    unresolved: RefCell<Option<NvueFault>>,
 }
 
 impl Attempt<'_> {
-    /// Brings what was begun before to its end, if there is anything.
-    async fn first(&self, settle: impl Future<Output = Result<(), NvueFault>>) -> Result<(), NvueFault> {
+    /// Waits for the outcome of an earlier change, if one may be in progress.
+    async fn after_earlier(&self, resolve: impl Future<Output = Result<(), NvueFault>>) -> Result<(), NvueFault> {
         if !self.journal.has_trial() && !self.journal.is_due() {
             return Ok(());
         }
-        match settle.await {
-            Err(fault) if self.how.at_once => {
-                *self.unsettled.borrow_mut() = Some(fault);
+        match resolve.await {
+            Err(fault) if self.options.at_once => {
+                *self.unresolved.borrow_mut() = Some(fault);
                 Ok(())
             }
-            settled => settled,
+            resolved => resolved,
         }
     }
 }
 
-/// What became of a text that NVUE took.
+/// The outcome of a text that NVUE accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NvueDone {
     /// It differs from what ran, and runs now.
     Applied,
     /// It runs, until it is confirmed or rolled back.
     OnTrial,
-    /// It is what ran already.
+    /// It ran already.
     Unchanged,
 }
 
-/// Why NVUE does not run a text. A step is what `nv config` calls it, whichever way is taken.
+/// Why NVUE does not run a text. Steps have the names that `nv config` gives them, whichever way is used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NvueFault {
     #[error("NVUE refused the configuration at `nv config {step}`: {reason}")]
@@ -85,7 +85,7 @@ pub(crate) enum NvueFault {
     UnknownOption { step: &'static str, reason: String },
     #[error("NVUE failed at `nv config {step}`: {reason}")]
     Failed { step: &'static str, reason: String },
-    #[error("NVUE broke off while it applied the configuration: {reason}")]
+    #[error("NVUE failed while it applied the configuration: {reason}")]
     BrokeOff { reason: String },
     #[error("`nv config {step}` asked a question instead of working: {question}")]
     Prompt { step: &'static str, question: String },
@@ -101,17 +101,18 @@ pub(crate) enum NvueFault {
     File { path: PathBuf, source: io::Error },
 }
 
+/// The step that changes what runs.
 const APPLY: &str = "apply";
 
 impl NvueFault {
-    /// NVUE may or may not run the text now. It is known not to only where NVUE says so, or was never asked.
+    /// NVUE may or may not run the text now. It certainly does not only if NVUE says so, or was never asked.
     pub(crate) fn outcome_unknown(&self) -> bool {
         match self {
             Self::Refused { .. } | Self::UnknownOption { .. } | Self::File { .. } => false,
             Self::BrokeOff { .. } => true,
             Self::Command { fault: CommandFault::Start { .. }, .. } => false,
             Self::Http { step, fault } => *step == APPLY && !fault.never_sent(),
-            // Without an answer to this one, which comes before anything moves, NVUE leaves it at that.
+            // NVUE asks this before it changes anything, and without an answer it changes nothing.
             Self::Prompt { step, question } => *step == APPLY && !question.contains("Are you sure"),
             Self::Failed { step, .. }
             | Self::DaemonGone { step, .. }
@@ -120,72 +121,61 @@ impl NvueFault {
         }
     }
 
-    /// A part of the text runs.
+    /// A part of the text may run.
     fn is_half(&self) -> bool {
         matches!(self, Self::BrokeOff { .. })
     }
 }
 
-/// What NVUE says that it is a part of.
-pub(crate) async fn system(hbn: &Hbn) -> Result<SystemVersion, String> {
-    match &hbn.rest {
-        Some(rest) => {
-            let text = rest::system(rest, hbn.command_timeout).await?;
-            system_version(&text).map_err(|fault| fault.to_string())
-        }
-        None => ask(&hbn.nv, &["show", "system", "-o", "json"], hbn.command_timeout, system_version).await,
-    }
-}
-
 impl<'a> Nvue<'a> {
-    pub(crate) fn new(hbn: &'a Hbn, applied: &'a Applied) -> Self {
-        let way = match &hbn.rest {
-            Some(rest) => Way::Rest(NvRest::new(rest, hbn.command_timeout)),
-            None => Way::Command(NvCommand::new(hbn)),
+    pub(crate) fn new(hbn: &'a HbnSection, applied: &'a AppliedDir) -> Self {
+        let transport = match &hbn.rest {
+            Some(rest) => Transport::Rest(NvRest::new(rest, hbn.command_timeout)),
+            None => Transport::Command(NvCommand::new(hbn)),
         };
-        Self { hbn, way, journal: Journal::new(applied) }
+        Self { hbn, transport, journal: Journal::new(applied) }
     }
 
     /// Makes NVUE run `text`.
-    pub(crate) async fn replace(&self, text: &str, how: How) -> Result<NvueDone, NvueFault> {
+    pub(crate) async fn replace(&self, text: &str, options: ReplaceOptions) -> Result<NvueDone, NvueFault> {
         let journal = &self.journal;
-        journal.opens();
-        let attempt = Attempt { how, journal, unsettled: RefCell::new(None) };
-        let done = match &self.way {
-            Way::Command(nv) => nv.replace(text, &attempt).await,
-            Way::Rest(nv) => nv.replace(text, &attempt).await,
+        journal.open();
+        let attempt = Attempt { options, journal, unresolved: RefCell::new(None) };
+        let done = match &self.transport {
+            Transport::Command(nv) => nv.replace(text, &attempt).await,
+            Transport::Rest(nv) => nv.replace(text, &attempt).await,
         };
-        let done = done.and_then(|done| attempt.unsettled.into_inner().map_or(Ok(done), Err));
-        journal.closes(&done);
+        let done = done.and_then(|done| attempt.unresolved.into_inner().map_or(Ok(done), Err));
+        journal.close(&done);
         match done {
-            // Nobody asked for a trial.
-            Ok(NvueDone::OnTrial) if how.trial.is_none() => self.confirm().await.map(|()| NvueDone::Applied),
+            // No trial was asked for.
+            Ok(NvueDone::OnTrial) if options.trial.is_none() => self.confirm().await.map(|()| NvueDone::Applied),
             done => done,
         }
     }
 
     /// Keeps a text that is on trial. Only NVUE's word that it is applied proves it.
     pub(crate) async fn confirm(&self) -> Result<(), NvueFault> {
-        match &self.way {
-            Way::Command(nv) => nv.confirm().await,
-            Way::Rest(nv) => nv.confirm().await,
+        match &self.transport {
+            Transport::Command(nv) => nv.confirm().await,
+            Transport::Rest(nv) => nv.confirm().await,
         }?;
-        self.journal.trial_is_over();
+        self.journal.end_trial();
         Ok(())
     }
 
-    /// Goes back from a text that is on trial. Only NVUE's word that it went back proves it.
+    /// Rolls back a text that is on trial. Only NVUE's word that it rolled back proves it.
     pub(crate) async fn roll_back(&self) -> Result<(), NvueFault> {
-        match &self.way {
-            Way::Command(nv) => nv.roll_back().await,
-            Way::Rest(nv) => nv.roll_back().await,
+        match &self.transport {
+            Transport::Command(nv) => nv.roll_back().await,
+            Transport::Rest(nv) => nv.roll_back().await,
         }?;
-        self.journal.trial_is_over();
+        self.journal.end_trial();
         Ok(())
     }
 
-    /// What the operator wants to be done after each change, if NVUE applied anything since it was last done. NVUE runs
-    /// the change already, so a failure is only told.
+    /// Runs the operator's command after a change, if NVUE applied anything since it last ran. NVUE runs the change already,
+    /// so a failure is only logged.
     pub(crate) async fn after_apply(&self) {
         if !self.journal.is_due() {
             return;
@@ -197,6 +187,6 @@ impl<'a> Nvue<'a> {
                 Err(fault) => tracing::warn!("the command after a change failed: {fault}"),
             }
         }
-        self.journal.is_done();
+        self.journal.command_ran();
     }
 }

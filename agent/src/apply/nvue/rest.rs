@@ -1,3 +1,5 @@
+//! NVUE by its REST interface: a revision is created, filled, compared and applied, and polled until it says how that ended.
+
 use std::{
     cell::RefCell,
     time::{Duration, Instant},
@@ -7,44 +9,28 @@ use hyper::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use super::{
-    APPLY, Attempt, Journal, NvueDone, NvueFault,
-    http::{HttpFault, Reply, send},
-};
+use super::{APPLY, Attempt, Journal, NvueDone, NvueFault};
 use crate::{
     config::NvueRest,
+    hbn::{HttpFault, Reply, send},
     parse::{Diff, RevisionState, is_unknown_option, json_diff, revision_state},
 };
 
-/// NVUE by its REST interface: a revision is made, filled, compared and put in force. An answer to the last step only says
-/// that NVUE took the order, so the revision is looked at until it says how that ended.
+/// NVUE by its REST interface. A good answer to the last step only says that NVUE accepted the order, so the revision is
+/// polled until it says how that ended.
 pub(super) struct NvRest<'a> {
     rest: &'a NvueRest,
-    /// For one request, and for a revision to come into force.
+    /// For one request, and for a revision to become active.
     limit: Duration,
     /// The revision on trial.
     trial: RefCell<Option<String>>,
 }
 
-/// Time between two looks at a revision.
+/// Time between two polls of a revision.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Of a revision's id, what may stand in a path: old ids have slashes.
+/// Characters of a revision's id that must be encoded in a path: old ids have slashes.
 const ID: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-
-/// Whether NVUE answers at all.
-pub(crate) async fn answers(rest: &NvueRest, limit: Duration) -> Result<(), String> {
-    system(rest, limit).await.map(drop)
-}
-
-/// What `nv show system -o json` would print.
-pub(super) async fn system(rest: &NvueRest, limit: Duration) -> Result<String, String> {
-    match send(rest, Method::GET, "/nvue_v1/system", None, limit).await {
-        Ok(Reply { status: 200..=299, body }) => Ok(body.to_string()),
-        Ok(Reply { status, .. }) => Err(format!("NVUE at {} answers with status {status}", rest.url)),
-        Err(fault) => Err(fault.to_string()),
-    }
-}
 
 impl<'a> NvRest<'a> {
     pub(super) fn new(rest: &'a NvueRest, limit: Duration) -> Self {
@@ -54,63 +40,63 @@ impl<'a> NvRest<'a> {
     /// Makes NVUE run `text`.
     pub(super) async fn replace(&self, text: &str, attempt: &Attempt<'_>) -> Result<NvueDone, NvueFault> {
         let tree = set_of(text).map_err(|reason| NvueFault::Refused { step: "replace", reason })?;
-        attempt.first(self.settle(attempt.journal)).await?;
+        attempt.after_earlier(self.resolve_earlier(attempt.journal)).await?;
         let revision = self.new_revision().await?;
         let done = self.fill_and_apply(&revision, &tree, attempt).await;
         match &done {
             Ok(NvueDone::Applied) => (),
             Ok(NvueDone::OnTrial) => *self.trial.borrow_mut() = Some(revision),
-            Ok(NvueDone::Unchanged) => self.forget(&revision).await,
-            // What may yet come into force is left alone.
+            Ok(NvueDone::Unchanged) => self.delete(&revision).await,
+            // What may still become active is left alone.
             Err(fault) if fault.outcome_unknown() => (),
-            Err(_) => self.forget(&revision).await,
+            Err(_) => self.delete(&revision).await,
         }
         done
     }
 
     async fn fill_and_apply(&self, revision: &str, tree: &Value, attempt: &Attempt<'_>) -> Result<NvueDone, NvueFault> {
         let root = format!("/nvue_v1/?rev={}", encoded(revision));
-        // A new revision is a copy of what runs. That it was emptied and filled is looked at: good answers do not show it.
-        let copy = self.look(revision).await?;
+        // A new revision is a copy of what runs. That it was emptied and filled is checked: good answers do not prove it.
+        let copy = self.contents(revision).await?;
         self.ask("replace", Method::DELETE, &root, None).await?;
-        let bare = self.look(revision).await?;
+        let bare = self.contents(revision).await?;
         self.ask("replace", Method::PATCH, &root, Some(tree)).await?;
-        let unmoved =
+        let unchanged =
             |what: &str| NvueFault::Unclear { step: "replace", answer: format!("revision {revision} was not {what}") };
         if bare == copy && copy.as_object().is_some_and(|tree| !tree.is_empty()) {
-            return Err(unmoved("emptied"));
+            return Err(unchanged("emptied"));
         }
-        if self.look(revision).await? == bare {
-            return Err(unmoved("filled"));
+        if self.contents(revision).await? == bare {
+            return Err(unchanged("filled"));
         }
         let differs = match self.diff(revision).await? {
             Diff::Empty => !self.runs(revision).await?,
-            Diff::MaskedOnly => !attempt.how.same,
+            Diff::MaskedOnly => !attempt.options.believed_running,
             Diff::Changes => true,
         };
         if !differs && !attempt.journal.is_half() {
             return Ok(NvueDone::Unchanged);
         }
-        if let Some(time) = attempt.how.trial.filter(|_| differs) {
+        if let Some(time) = attempt.options.trial.filter(|_| differs) {
             let order = json!({
                 "state": "apply",
                 "auto-prompt": { "ays": "ays_yes", "confirm": "confirm_yes" },
                 "state-controls": { "confirm": time.as_secs().max(1) },
             });
-            attempt.journal.begins(true)?;
+            attempt.journal.begin_apply(true)?;
             match self.ask(APPLY, Method::PATCH, &path_of(revision), Some(&order)).await {
                 Err(NvueFault::UnknownOption { reason, .. }) => {
                     tracing::warn!("NVUE takes no changes on trial, so this one is applied at once: {reason}");
-                    attempt.journal.trial_is_over();
+                    attempt.journal.end_trial();
                 }
-                taken => {
-                    taken?;
+                accepted => {
+                    accepted?;
                     return self.applied(revision, true).await;
                 }
             }
         }
-        attempt.journal.begins(false)?;
-        self.ask(APPLY, Method::PATCH, &path_of(revision), Some(&yes())).await?;
+        attempt.journal.begin_apply(false)?;
+        self.ask(APPLY, Method::PATCH, &path_of(revision), Some(&apply_order())).await?;
         self.applied(revision, false).await
     }
 
@@ -127,20 +113,21 @@ impl<'a> NvRest<'a> {
         }
     }
 
-    /// Whether NVUE runs what a revision holds, by what it shows of both: an answer without a difference may be none.
+    /// Whether NVUE runs what a revision holds, according to what it shows of both: an empty diff may be a lost one.
     async fn runs(&self, revision: &str) -> Result<bool, NvueFault> {
-        let meant = self.shown(revision).await?;
-        Ok(meant == self.shown("applied").await?)
+        let expected = self.shown(revision).await?;
+        Ok(expected == self.shown("applied").await?)
     }
 
-    /// What a revision holds, whatever that is.
-    async fn look(&self, revision: &str) -> Result<Value, NvueFault> {
+    /// What a revision holds, even if that is nothing.
+    async fn contents(&self, revision: &str) -> Result<Value, NvueFault> {
         let path = format!("/nvue_v1/?rev={}&filled=false", encoded(revision));
         self.ask("show", Method::GET, &path, None).await
     }
 
+    /// What a revision holds, which must be something.
     async fn shown(&self, revision: &str) -> Result<Value, NvueFault> {
-        let tree = self.look(revision).await?;
+        let tree = self.contents(revision).await?;
         match tree.as_object().is_some_and(|tree| !tree.is_empty()) {
             true => Ok(tree),
             false => Err(NvueFault::Unclear { step: "show", answer: format!("revision {revision} holds {tree}") }),
@@ -149,18 +136,17 @@ impl<'a> NvRest<'a> {
 
     /// How applying a revision ended.
     async fn applied(&self, revision: &str, on_trial: bool) -> Result<NvueDone, NvueFault> {
-        match self.end_of(revision, on_trial).await? {
+        match self.outcome(revision, on_trial).await? {
             RevisionState::Applied => Ok(NvueDone::Applied),
             RevisionState::OnTrial => Ok(NvueDone::OnTrial),
             RevisionState::Refused(reason) => Err(NvueFault::Refused { step: APPLY, reason }),
             RevisionState::BrokeOff(reason) => Err(NvueFault::BrokeOff { reason }),
-            state => Err(not_so(&state)),
+            state => Err(unexpected_end(&state)),
         }
     }
 
-    /// Looks at a revision until it says how that which was ordered ended; to be on trial is an end only if that is what
-    /// was ordered.
-    async fn end_of(&self, revision: &str, on_trial: bool) -> Result<RevisionState, NvueFault> {
+    /// Polls a revision until it says how the order ended. Being on trial is an end only if a trial was ordered.
+    async fn outcome(&self, revision: &str, on_trial: bool) -> Result<RevisionState, NvueFault> {
         let deadline = Instant::now() + self.limit;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -170,7 +156,7 @@ impl<'a> NvRest<'a> {
             }
             match self.state_of(revision, left).await {
                 RevisionState::OnTrial if on_trial => return Ok(RevisionState::OnTrial),
-                RevisionState::Asks if on_trial && self.is_in_force(revision).await => {
+                RevisionState::Asks if on_trial && self.is_active(revision).await => {
                     return Ok(RevisionState::OnTrial);
                 }
                 RevisionState::Idle | RevisionState::UnderWay | RevisionState::Asks | RevisionState::OnTrial => {
@@ -181,8 +167,8 @@ impl<'a> NvRest<'a> {
         }
     }
 
-    /// NVUE calls applied what the revision holds.
-    async fn is_in_force(&self, revision: &str) -> bool {
+    /// What NVUE calls applied is what the revision holds.
+    async fn is_active(&self, revision: &str) -> bool {
         match self.diff(revision).await {
             Ok(Diff::MaskedOnly) => true,
             Ok(Diff::Empty) => self.runs(revision).await.unwrap_or(false),
@@ -193,7 +179,7 @@ impl<'a> NvRest<'a> {
     async fn state_of(&self, revision: &str, limit: Duration) -> RevisionState {
         match send(self.rest, Method::GET, &path_of(revision), None, limit).await {
             Ok(Reply { status: 200..=299, body }) => revision_state(&body),
-            // While services are restarted, NVUE's own web server may be away too.
+            // While services restart, NVUE's own web server may be down, too.
             _ => RevisionState::Idle,
         }
     }
@@ -201,10 +187,10 @@ impl<'a> NvRest<'a> {
     /// Keeps a text that is on trial.
     pub(super) async fn confirm(&self) -> Result<(), NvueFault> {
         let revision = self.on_trial()?;
-        let ordered = self.ask(APPLY, Method::PATCH, &path_of(&revision), Some(&yes())).await;
+        let ordered = self.ask(APPLY, Method::PATCH, &path_of(&revision), Some(&apply_order())).await;
         let state = match ordered {
-            Ok(_) => self.end_of(&revision, false).await?,
-            // The answer may be lost, but not the order.
+            Ok(_) => self.outcome(&revision, false).await?,
+            // The answer may be lost although the order arrived.
             Err(fault) => match self.state_of(&revision, self.limit).await {
                 RevisionState::Applied => RevisionState::Applied,
                 _ => return Err(fault),
@@ -215,13 +201,13 @@ impl<'a> NvRest<'a> {
                 *self.trial.borrow_mut() = None;
                 Ok(())
             }
-            state => Err(not_so(&state)),
+            state => Err(unexpected_end(&state)),
         }
     }
 
-    /// Goes back from a text that is on trial: NVUE is told so, and does it by itself if it does not listen.
+    /// Rolls back a text that is on trial. NVUE is told to; if it does not listen, it does so by itself later.
     pub(super) async fn roll_back(&self) -> Result<(), NvueFault> {
-        self.take_back(&self.on_trial()?).await?;
+        self.roll_back_revision(&self.on_trial()?).await?;
         *self.trial.borrow_mut() = None;
         Ok(())
     }
@@ -231,40 +217,40 @@ impl<'a> NvRest<'a> {
         self.trial.borrow().clone().ok_or_else(unclear)
     }
 
-    async fn take_back(&self, revision: &str) -> Result<(), NvueFault> {
-        // An order to one that is on trial no more could apply it anew.
+    async fn roll_back_revision(&self, revision: &str) -> Result<(), NvueFault> {
+        // An order to a revision that is no longer on trial could apply it again.
         if let RevisionState::OnTrial | RevisionState::Asks = self.state_of(revision, self.limit).await {
             let order = json!({ "state": "apply", "auto-prompt": { "ays": "ays_no" } });
             self.ask(APPLY, Method::PATCH, &path_of(revision), Some(&order)).await?;
         }
-        match self.end_of(revision, false).await? {
+        match self.outcome(revision, false).await? {
             RevisionState::TakenBack(_) | RevisionState::Refused(_) => Ok(()),
-            state => Err(not_so(&state)),
+            state => Err(unexpected_end(&state)),
         }
     }
 
-    /// A revision may have outlived the agent that ordered it, or the time for an answer. Until it is at its end, nothing
-    /// can be compared; and what is on trial is taken back.
-    async fn settle(&self, journal: &Journal<'_>) -> Result<(), NvueFault> {
+    /// A revision may have outlived the agent that ordered it, or the time for an answer. Until it has ended, nothing can be
+    /// compared. What is on trial is rolled back.
+    async fn resolve_earlier(&self, journal: &Journal<'_>) -> Result<(), NvueFault> {
         let revisions = self.ask(APPLY, Method::GET, "/nvue_v1/revision", None).await?;
         let Some(revisions) = revisions.as_object() else {
             return Err(NvueFault::Unclear { step: APPLY, answer: revisions.to_string() });
         };
-        // Other names for one of them.
+        // These are names of one of the others.
         let own = |id: &str| !["applied", "startup", "pending", "empty"].contains(&id);
         for (id, revision) in revisions.iter().filter(|(id, _)| own(id)) {
             let state = match revision_state(revision) {
                 RevisionState::UnderWay | RevisionState::Asks if journal.may_be_under_way() => {
-                    self.end_of(id, true).await?
+                    self.outcome(id, true).await?
                 }
                 state => state,
             };
             if state == RevisionState::OnTrial {
-                tracing::info!("revision {id}, which was on trial, is taken back");
-                self.take_back(id).await?;
+                tracing::info!("revision {id}, which was on trial, is rolled back");
+                self.roll_back_revision(id).await?;
             }
         }
-        journal.trial_is_over();
+        journal.end_trial();
         Ok(())
     }
 
@@ -274,13 +260,13 @@ impl<'a> NvRest<'a> {
         id.cloned().ok_or_else(|| NvueFault::Unclear { step: "replace", answer: "no revision is named".into() })
     }
 
-    async fn forget(&self, revision: &str) {
+    async fn delete(&self, revision: &str) {
         if let Err(fault) = self.ask("detach", Method::DELETE, &path_of(revision), None).await {
             tracing::debug!("revision {revision} is left behind: {fault}");
         }
     }
 
-    /// Sends a request whose answer must be good.
+    /// Sends a request that must succeed.
     async fn ask(
         &self,
         step: &'static str,
@@ -302,7 +288,7 @@ impl<'a> NvRest<'a> {
                     400 | 422 if step == APPLY && is_unknown_option(&reason) => {
                         NvueFault::UnknownOption { step, reason }
                     }
-                    // Somebody on the way lost patience.
+                    // A proxy on the way timed out.
                     408 => NvueFault::Failed { step, reason },
                     400..=499 => NvueFault::Refused { step, reason },
                     502..=504 => NvueFault::DaemonGone { step, reason },
@@ -313,19 +299,19 @@ impl<'a> NvRest<'a> {
     }
 }
 
-/// What is ordered to put a revision in force, or to keep one that is on trial.
-fn yes() -> Value {
+/// The order to activate a revision, or to keep one that is on trial.
+fn apply_order() -> Value {
     json!({ "state": "apply", "auto-prompt": { "ays": "ays_yes" } })
 }
 
-/// A revision came to another end than the one that was ordered.
-fn not_so(state: &RevisionState) -> NvueFault {
+/// A revision ended in another way than ordered.
+fn unexpected_end(state: &RevisionState) -> NvueFault {
     let answer = match state {
-        RevisionState::TakenBack(reason) => format!("it went back by itself ({reason})"),
+        RevisionState::TakenBack(reason) => format!("it was rolled back ({reason})"),
         RevisionState::Refused(reason) | RevisionState::BrokeOff(reason) => reason.clone(),
-        RevisionState::Applied => "it is applied, and on trial no more".to_owned(),
+        RevisionState::Applied => "it is applied, and no longer on trial".to_owned(),
         RevisionState::Idle | RevisionState::UnderWay | RevisionState::Asks | RevisionState::OnTrial => {
-            "it did not come to an end".to_owned()
+            "it did not end".to_owned()
         }
     };
     NvueFault::Unclear { step: APPLY, answer }
@@ -339,7 +325,7 @@ fn encoded(revision: &str) -> String {
     utf8_percent_encode(revision, ID).to_string()
 }
 
-/// The `set` part of NVUE's file, as JSON: neither the header nor the wrapper belongs into a revision.
+/// The `set` part of NVUE's file, as JSON: neither the header nor the wrapper belongs in a revision.
 fn set_of(text: &str) -> Result<Value, String> {
     let entries: Vec<Value> = serde_yaml::from_str(text).map_err(|error| error.to_string())?;
     let set = entries.into_iter().find_map(|mut entry| entry.get_mut("set").map(Value::take));
@@ -351,7 +337,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_of_both_kinds_go_into_a_path() {
+    fn ids_of_both_kinds_fit_into_a_path() {
         assert_eq!(path_of("12"), "/nvue_v1/revision/12");
         assert_eq!(
             path_of("changeset/agent/2031-04-06_20.22.44_T2XP"),

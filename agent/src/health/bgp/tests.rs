@@ -1,4 +1,8 @@
+//! What each state of the sessions comes to.
+
 use std::{collections::BTreeSet, net::IpAddr};
+
+use types::HealthAlert;
 
 use super::*;
 use crate::{
@@ -37,27 +41,23 @@ fn reading(name: &str) -> BgpReading {
 fn alerts(reading: &BgpReading, expected: &Expectations) -> Vec<String> {
     let mut findings = Findings::default();
     judge(reading, expected, &mut findings);
-    let line = |(id, target, severity, _): (&str, Option<&str>, Severity, String)| {
-        let severity = match severity {
-            Severity::Notice => '-',
-            Severity::PreventsAllocations => 'a',
-            Severity::Critical => 'c',
-        };
-        format!("{id} {} {severity}", target.unwrap_or("*"))
+    let line = |alert: &HealthAlert| {
+        let severity = ['-', 'a', 'c'][alert.classifications.len()];
+        format!("{} {} {severity}", alert.id, alert.target.as_deref().unwrap_or("*"))
     };
-    findings.alerts().map(line).collect()
+    findings.report().alerts.iter().map(line).collect()
 }
 
 fn messages(reading: &BgpReading, expected: &Expectations) -> Vec<String> {
     let mut findings = Findings::default();
     judge(reading, expected, &mut findings);
-    findings.alerts().map(|(_, _, _, message)| message).collect()
+    findings.report().alerts.iter().map(|alert| alert.message.clone()).collect()
 }
 
 #[test]
 fn hbn_summaries_give_the_alerts_of_the_policy() {
     let both = ["BgpPeeringTor p0_if c", "BgpPeeringTor p1_if c"];
-    for (name, route_servers, tenants, wanted) in [
+    for (name, route_servers, tenants, outcome) in [
         ("no_route_server_success", &[][..], &[][..], vec![]),
         ("no_route_server_failed_tor_peers", &[], &[], both.to_vec()),
         // p0 alone keeps new instances away.
@@ -79,7 +79,7 @@ fn hbn_summaries_give_the_alerts_of_the_policy() {
         ),
     ] {
         let reading = reading(&format!("bgp/hbn_bgp_summary_{name}.json"));
-        assert_eq!(alerts(&reading, &expected(route_servers, tenants)), wanted, "{name} {route_servers:?}");
+        assert_eq!(alerts(&reading, &expected(route_servers, tenants)), outcome, "{name} {route_servers:?}");
     }
 }
 
@@ -102,7 +102,7 @@ fn messages_name_the_session_and_what_is_wrong_once() {
 fn known_troubles_give_one_alert_for_each_thing_that_is_wrong() {
     let both = ["BgpPeeringTor p0_if c", "BgpPeeringTor p1_if c"];
     let rs = &["192.0.2.67"][..];
-    for (name, route_servers, wanted) in [
+    for (name, route_servers, outcome) in [
         ("hostname-in-neighbor.txt", rs, vec!["BgpPeeringTor p1_if -"]),
         ("both-uplinks-never.txt", &[], both.to_vec()),
         (
@@ -127,7 +127,7 @@ fn known_troubles_give_one_alert_for_each_thing_that_is_wrong() {
         ("old-field-set.json", rs, vec!["BgpPeeringRouteServer 192.0.2.67 c"]),
     ] {
         let reading = reading(&format!("cases/{name}"));
-        assert_eq!(alerts(&reading, &expected(route_servers, &[])), wanted, "{name} {route_servers:?}");
+        assert_eq!(alerts(&reading, &expected(route_servers, &[])), outcome, "{name} {route_servers:?}");
     }
 }
 
@@ -173,13 +173,13 @@ fn uplinks_and_the_number_that_must_work() {
             _ => '-',
         };
         let targets = cells[3].split(';').filter(|target| !target.is_empty());
-        let wanted: Vec<String> = targets
+        let outcome: Vec<String> = targets
             .map(|target| match target {
                 "BgpStats" => format!("BgpStats * {severity}"),
                 uplink => format!("BgpPeeringTor {uplink} {severity}"),
             })
             .collect();
-        assert_eq!(alerts(&BgpReading::Summary(bgp_json(&text).unwrap()), &expected), wanted, "{line}");
+        assert_eq!(alerts(&BgpReading::Summary(bgp_json(&text).unwrap()), &expected), outcome, "{line}");
     }
 }
 
@@ -213,8 +213,8 @@ fn a_session_without_a_policy_is_up_in_both_forms() {
         for name in ["091_ebgp_requires_policy.txt", "092_ebgp_requires_policy.json"] {
             let reading = reading(&format!("frr_live/frr-{version}/{name}"));
             // The route server could not be reached over these uplinks.
-            let wanted = ["BgpPeeringRouteServer 10.217.0.1 c"];
-            assert_eq!(alerts(&reading, &expected(&["10.217.0.1"], &[])), wanted, "{version} {name}");
+            let outcome = ["BgpPeeringRouteServer 10.217.0.1 c"];
+            assert_eq!(alerts(&reading, &expected(&["10.217.0.1"], &[])), outcome, "{version} {name}");
             let uplinks: Vec<String> = ["p0_if", "p1_if"].map(String::from).into();
             assert_eq!(established(&reading, &uplinks).len(), 2, "{version} {name}");
         }
@@ -236,7 +236,7 @@ fn counted(ipv4_failed: u32, evpn_failed: u32) -> BgpSummary {
 fn failed_sessions_that_are_only_counted_are_an_alert() {
     let expected = expected(&["192.0.2.67", "192.0.2.68"], &[]);
     let silent = || BgpReading::Unreadable("exit status: 1".into());
-    for (ipv4, evpn, wanted) in [
+    for (ipv4, evpn, outcome) in [
         (0, 0, vec![]),
         (1, 0, vec!["BgpStats ipv4_unicast c"]),
         (2, 0, vec!["BgpPeeringTor p0_if c", "BgpPeeringTor p1_if c"]),
@@ -246,7 +246,7 @@ fn failed_sessions_that_are_only_counted_are_an_alert() {
         let text = [silent(), BgpReading::Summary(bgp_text("no table\n").unwrap())];
         for text in text {
             let reading = named(counted(ipv4, evpn), text);
-            assert_eq!(alerts(&reading, &expected), wanted, "{ipv4} {evpn}");
+            assert_eq!(alerts(&reading, &expected), outcome, "{ipv4} {evpn}");
         }
     }
     let doubtful = named(counted(1, 0), silent());
@@ -256,7 +256,10 @@ fn failed_sessions_that_are_only_counted_are_an_alert() {
     );
     let mut findings = Findings::default();
     judge(&doubtful, &expected, &mut findings);
-    assert!(findings.successes().all(|(id, _)| id != TOR), "a session that may have failed is not called good");
+    assert!(
+        findings.report().successes.iter().all(|success| success.id != TOR),
+        "a session that may have failed is not called good"
+    );
     assert!(established(&doubtful, &expected.uplinks).is_empty());
 }
 
@@ -270,9 +273,9 @@ fn the_text_names_the_sessions_that_json_counts() {
 }
 
 #[test]
-fn real_frr_is_healthy_while_up_and_in_alert_by_the_policy_while_not() {
+fn real_frr_is_healthy_while_up_and_in_alert_while_not() {
     let servers = &["10.217.0.1"][..];
-    for (name, wanted) in [
+    for (name, outcome) in [
         ("006_up_bgp_summary.txt", vec![]),
         ("007_up_bgp_summary_json.json", vec![]),
         ("058_tor0_bgpd_stopped.txt", vec!["BgpPeeringTor p0_if a"]),
@@ -288,7 +291,7 @@ fn real_frr_is_healthy_while_up_and_in_alert_by_the_policy_while_not() {
     ] {
         for version in ["7.5.1", "8.4.4", "10.3"] {
             let reading = reading(&format!("frr_live/frr-{version}/{name}"));
-            assert_eq!(alerts(&reading, &expected(servers, &[])), wanted, "{version} {name}");
+            assert_eq!(alerts(&reading, &expected(servers, &[])), outcome, "{version} {name}");
         }
     }
 }

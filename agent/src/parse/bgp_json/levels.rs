@@ -11,7 +11,7 @@ use serde::{
 };
 
 use super::{
-    Misfit,
+    JsonFault,
     fields::{RawTable, Text},
 };
 use crate::parse::bgp::{DEFAULT_VRF, Family, vrf_named};
@@ -23,9 +23,9 @@ pub(super) struct Found<'t> {
     pub(super) table: RawTable<'t>,
 }
 
-/// The output.
-pub(super) struct Output<'t> {
-    /// Warnings.
+/// The output as a whole.
+pub(super) struct JsonOutput<'t> {
+    /// Warnings that FRR printed.
     pub(super) notes: Vec<Text<'t>>,
     tables: Vec<Found<'t>>,
     stray: Option<Stray<'t>>,
@@ -34,11 +34,11 @@ pub(super) struct Output<'t> {
 /// A key that leads to something else than was expected there.
 type Stray<'t> = (Text<'t>, &'static str);
 
-const WANTED: &str = "address families, or VRFs that hold them";
+const EXPECTED: &str = "address families, or VRFs that hold them";
 
-impl<'t> Output<'t> {
-    /// The tables.
-    pub(super) fn tables(self) -> Result<Vec<Found<'t>>, Misfit<'t>> {
+impl<'t> JsonOutput<'t> {
+    /// The tables, or the key that leads to none.
+    pub(super) fn tables(self) -> Result<Vec<Found<'t>>, JsonFault<'t>> {
         match self.stray {
             Some((key, expected)) => Err((key.place(), expected.into())),
             None => Ok(self.tables),
@@ -46,7 +46,7 @@ impl<'t> Output<'t> {
     }
 }
 
-impl<'de: 't, 't> Deserialize<'de> for Output<'t> {
+impl<'de: 't, 't> Deserialize<'de> for JsonOutput<'t> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut level = deserializer.deserialize_map(Depth(0))?.unwrap_or_default();
         let found = |table| Found { vrf: None, family: Family::Ipv4Unicast, table };
@@ -112,7 +112,7 @@ impl<'de> Visitor<'de> for Depth {
     type Value = Option<Level<'de>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(WANTED)
+        f.write_str(EXPECTED)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
@@ -145,7 +145,7 @@ impl<'de> Visitor<'de> for Depth {
             // What is beside the peers of a table describes it further.
             (level.own, level.stray) = (Some(own), None);
         } else if !understood && level.tables.is_empty() && level.notes.is_empty() {
-            level.stray = first.map(|key| (key, WANTED));
+            level.stray = first.map(|key| (key, EXPECTED));
         }
         Ok(Some(level))
     }

@@ -62,7 +62,7 @@ pub(super) fn prefixes<'a>(
     read_prefixes(field, texts).map(in_order)
 }
 
-/// The controller gives sets in any order; what comes of them must not change with it. IPv4 comes first.
+/// The controller sends sets in any order, and files must not depend on it. IPv4 comes first.
 fn in_order(mut prefixes: Vec<Prefix>) -> Vec<Prefix> {
     prefixes.sort_by_cached_key(|prefix| (prefix.net(), prefix.to_string()));
     prefixes.dedup_by_key(|prefix| prefix.net());
@@ -101,7 +101,7 @@ pub(super) fn device_name(field: impl fmt::Display, text: &str, longest: usize) 
     Ok(text.into())
 }
 
-/// A host name with or without domain; DHCP hands it out, so it must be one.
+/// A host name with or without domain; DHCP probes it out, so it must be one.
 pub(super) fn host_name(field: impl fmt::Display, text: &str) -> Result<Option<String>, ConfigError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let label = |label: &str| (1..=63).contains(&label.len()) && label.bytes().all(plain);

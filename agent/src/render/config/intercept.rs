@@ -1,3 +1,5 @@
+//! The detour of traffic through a gateway on the DPU.
+
 use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::IpNet;

@@ -1,4 +1,4 @@
-//! The border: a response of the controller becomes a [`NetworkConfig`] or is refused with the name of the field.
+//! Parsing of a response: it becomes a [`NetworkConfig`] or is refused with the name of the field.
 
 mod field;
 mod intercept;

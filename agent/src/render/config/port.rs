@@ -1,3 +1,5 @@
+//! One port of a response.
+
 use std::{
     fmt,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -57,8 +59,8 @@ pub(crate) struct PortIpv6 {
     pub(crate) svi: Option<Prefix>,
 }
 
-const MOST_VLAN: u32 = 4094;
-const MOST_VNI: u32 = (1 << 24) - 1;
+const MAX_VLAN: u32 = 4094;
+const MAX_VNI: u32 = (1 << 24) - 1;
 const VNI: &str = "a VNI, 1 to 16777215";
 
 impl Port {
@@ -90,7 +92,7 @@ impl Port {
         });
         let peer_vnis = message.vpc_peer_vnis.iter().enumerate().map(|(index, vni)| {
             let field = format_args!("{at}.vpc_peer_vnis[{index}]").to_string();
-            number_some(&field, *vni, MOST_VNI, VNI)?.ok_or_else(|| fault(&field, format_args!("is 0, not {VNI}")))
+            number_some(&field, *vni, MAX_VNI, VNI)?.ok_or_else(|| fault(&field, format_args!("is 0, not {VNI}")))
         });
         let mtu = message.mtu.map(|mtu| {
             u16::try_from(mtu)
@@ -101,9 +103,9 @@ impl Port {
         Ok(Self {
             field: at.to_string(),
             function: function(&at, message)?,
-            vlan: number_some(format_args!("{at}.vlan_id"), message.vlan_id, MOST_VLAN, "a VLAN, 1 to 4094")?,
-            vni: number_some(format_args!("{at}.vni"), message.vni, MOST_VNI, VNI)?,
-            vpc_vni: number_some(format_args!("{at}.vpc_vni"), message.vpc_vni, MOST_VNI, VNI)?,
+            vlan: number_some(format_args!("{at}.vlan_id"), message.vlan_id, MAX_VLAN, "a VLAN, 1 to 4094")?,
+            vni: number_some(format_args!("{at}.vni"), message.vni, MAX_VNI, VNI)?,
+            vpc_vni: number_some(format_args!("{at}.vpc_vni"), message.vpc_vni, MAX_VNI, VNI)?,
             gateway: v4("gateway", &message.gateway)?
                 .ok_or_else(|| fault(format_args!("{at}.gateway"), "is missing: it must be an IPv4 prefix"))?,
             address: parse_some(format_args!("{at}.ip"), &message.ip, "an IPv4 address")?,

@@ -1,3 +1,5 @@
+//! Addresses and prefixes in the words of the response.
+
 use std::{
     fmt,
     net::{IpAddr, Ipv4Addr},
@@ -18,6 +20,7 @@ pub(crate) struct Prefix {
 }
 
 impl Prefix {
+    /// The address, with host bits.
     pub(crate) fn address(&self) -> IpAddr {
         self.address
     }
@@ -26,6 +29,7 @@ impl Prefix {
         self.address.is_ipv4()
     }
 
+    /// The address, if it is IPv4.
     pub(crate) fn v4(&self) -> Option<Ipv4Addr> {
         match self.address {
             IpAddr::V4(address) => Some(address),
@@ -47,7 +51,7 @@ impl Prefix {
             .map_or_else(|_| IpNet::from(self.address), |net| net.trunc())
     }
 
-    /// The network that this is in, in the same words if there is no host bit.
+    /// The network that this is in; the text stays as it is if no host bit is set.
     pub(crate) fn without_host_bits(self) -> Self {
         let net = self.net();
         if net.network() == self.address {

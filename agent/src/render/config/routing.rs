@@ -1,3 +1,5 @@
+//! Routing profiles and route targets.
+
 use std::fmt;
 
 use proto::{

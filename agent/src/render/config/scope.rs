@@ -1,9 +1,11 @@
+//! Which parts of a response are read at all.
+
 use proto::forge::ResolvedNetworkSecurityGroupRule;
 
 use super::{Network, Virtualization};
 
-/// What of a message is rendered. The rest is not read: a quarantine or a return to the admin network must not be held up
-/// by what has no say in it.
+/// Which parts of a message are rendered. The others are not read, so that a fault in them cannot block a quarantine or a
+/// return to the admin network.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scope {
     pub(super) network: Network,
@@ -21,7 +23,7 @@ impl Scope {
         self.is_fnn() || !self.network.is_admin()
     }
 
-    /// Prefixes that stand in access lists only.
+    /// Prefixes that are used in access lists only.
     pub(super) fn listed(self, prefixes: &[String]) -> &[String] {
         if self.has_access_lists() { prefixes } else { &[] }
     }

@@ -16,7 +16,7 @@ use super::{
 };
 
 /// Most ACL rules that one set of rules may expand to.
-const MOST_EXPANDED: u64 = 10_000;
+const MAX_EXPANDED: u64 = 10_000;
 
 /// Seen from the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,15 +42,15 @@ pub(crate) enum Action {
     Permit,
 }
 
-/// Some ports, each its own ACL rule.
-pub(crate) type Ports = Option<(u16, u16)>;
+/// First and last of some ports, each of which is an ACL rule of its own; none: any port.
+pub(crate) type PortRange = Option<(u16, u16)>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SecurityRule {
     pub(crate) direction: Direction,
     pub(crate) ipv6: bool,
-    pub(crate) source_ports: Ports,
-    pub(crate) destination_ports: Ports,
+    pub(crate) source_ports: PortRange,
+    pub(crate) destination_ports: PortRange,
     pub(crate) protocol: Protocol,
     pub(crate) action: Action,
     pub(crate) priority: u32,
@@ -62,7 +62,7 @@ pub(crate) struct SecurityRule {
 
 impl SecurityRule {
     pub(super) fn expanded(&self) -> u64 {
-        let ports = |ports: Ports| ports.map_or(1, |(first, last)| u64::from(last - first) + 1);
+        let ports = |ports: PortRange| ports.map_or(1, |(first, last)| u64::from(last - first) + 1);
         (self.sources.len() as u64)
             .saturating_mul(self.destinations.len() as u64)
             .saturating_mul(ports(self.source_ports))
@@ -73,7 +73,7 @@ impl SecurityRule {
         let Some(rule) = &message.rule else {
             return Err(fault(format_args!("{at}.rule"), "is missing"));
         };
-        // Who wrote the rule knows it by its id.
+        // People know the rule by its id.
         let at = match rule.id.as_deref() {
             Some(id) => format!("{at} ({})", field::clipped(id)),
             None => at.to_string(),
@@ -137,8 +137,8 @@ pub(super) fn rules(
         .map(|(index, message)| SecurityRule::parse(format_args!("{at}[{index}]"), message))
         .collect::<Result<Vec<_>, _>>()?;
     let expanded = size::expanded(&rules);
-    if expanded > MOST_EXPANDED {
-        let most = format_args!("expand to {expanded} ACL rules, more than {MOST_EXPANDED}");
+    if expanded > MAX_EXPANDED {
+        let most = format_args!("expand to {expanded} ACL rules, more than {MAX_EXPANDED}");
         return Err(fault(at, most));
     }
     Ok(rules)
@@ -179,7 +179,7 @@ pub(super) fn distinct(groups: &[Option<SecurityGroup>]) -> Vec<SecurityGroup> {
 
 /// Leaves out the rules of groups that decide nothing, if there are too many.
 pub(super) fn shorten(groups: &mut [SecurityGroup]) {
-    if groups.iter().map(|group| size::expanded(&group.rules)).fold(0, u64::saturating_add) > MOST_EXPANDED {
+    if groups.iter().map(|group| size::expanded(&group.rules)).fold(0, u64::saturating_add) > MAX_EXPANDED {
         groups.iter_mut().for_each(|group| group.rules.clear());
     }
 }

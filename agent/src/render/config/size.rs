@@ -1,5 +1,5 @@
-//! How much one DPU can be asked for. NVUE takes minutes for what it is given here, and the hardware's tables end long
-//! before; so a response that comes to more is refused before anything is made of it.
+//! How large the configuration of one DPU may be. NVUE takes minutes for the limit set here, and the hardware's tables are
+//! full long before. So a response that exceeds it is refused before anything is rendered.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::{ConfigError, NetworkConfig, Port, Prefix, SecurityRule, Virtualizati
 
 /// Most rules of all access and prefix lists. A thousand prefixes on each of sixteen ports come to less, in two lists; what
 /// is rendered of more does not fit into the memory that the agent's service may have.
-const MOST_RULES: u64 = 35_000;
+const MAX_RULES: u64 = 35_000;
 
 impl NetworkConfig {
     /// Names the field that most rules come of, if there are too many.
@@ -33,11 +33,11 @@ impl NetworkConfig {
         ];
         let all = parts.iter().map(|(_, rules)| *rules).fold(0, u64::saturating_add);
         match parts.into_iter().max_by_key(|(_, rules)| *rules) {
-            Some((field, most)) if all > MOST_RULES => {
+            Some((field, most)) if all > MAX_RULES => {
                 let most = if most == all { String::new() } else { format!("{most} of ") };
                 Err(fault(
                     field,
-                    format_args!("come to {most}{all} rules in access and prefix lists, more than {MOST_RULES}"),
+                    format_args!("come to {most}{all} rules in access and prefix lists, more than {MAX_RULES}"),
                 ))
             }
             _ => Ok(()),

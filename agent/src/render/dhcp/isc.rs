@@ -1,15 +1,15 @@
-//! ISC's servers, Kea and dhcpd: one file each, the same facts in it.
+//! ISC's servers, Kea and dhcpd: one file each, the same context in it.
 
 use std::net::Ipv4Addr;
 
 use serde::Serialize;
 
-use super::networks::Network;
+use super::networks::DhcpNetwork;
 use crate::render::{DhcpFiles, DhcpServer, Environment, RenderError, Templates};
 
 #[derive(Serialize)]
-struct Facts<'a> {
-    networks: &'a [Network],
+struct IscContext<'a> {
+    networks: &'a [DhcpNetwork],
     nameservers: &'a [Ipv4Addr],
     ntp_servers: &'a [Ipv4Addr],
     provisioning_server: Option<Ipv4Addr>,
@@ -22,12 +22,12 @@ struct Facts<'a> {
 
 /// The configuration file; without networks it is one that answers nobody.
 pub(super) fn render(
-    networks: &[Network],
+    networks: &[DhcpNetwork],
     environment: &Environment,
     templates: &Templates,
 ) -> Result<DhcpFiles, RenderError> {
     let settings = &environment.dhcp;
-    let facts = Facts {
+    let context = IscContext {
         networks,
         nameservers: &settings.nameservers,
         ntp_servers: &settings.ntp_servers,
@@ -39,8 +39,8 @@ pub(super) fn render(
         rebind_secs: settings.rebind.as_secs(),
     };
     let config = match settings.server {
-        DhcpServer::Dhcpd => templates.render("dhcp/dhcpd.conf.j2", facts)?,
-        _ => templates.json("dhcp/kea-dhcp4.json.j2", facts)?,
+        DhcpServer::Dhcpd => templates.render("dhcp/dhcpd.conf.j2", context)?,
+        _ => templates.json("dhcp/kea-dhcp4.json.j2", context)?,
     };
     Ok(DhcpFiles { config, beside: Vec::new() })
 }

@@ -1,4 +1,4 @@
-//! The DHCP server's configuration: one address per port, for whoever asks on it.
+//! The DHCP server's configuration: one address per port, given to whichever host asks on it.
 
 mod isc;
 mod networks;

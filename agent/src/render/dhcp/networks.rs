@@ -19,7 +19,7 @@ const DEFAULT_MTU: u16 = 1500;
 
 /// One interface of the DPU and what hosts behind it get.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Network {
+pub(super) struct DhcpNetwork {
     /// Number of the network in the configuration, from 1.
     pub(super) id: usize,
     pub(super) interface: String,
@@ -63,8 +63,8 @@ pub(super) fn interface(config: &NetworkConfig, environment: &Environment, port:
 }
 
 /// All networks, in the order of the ports.
-pub(super) fn networks(config: &NetworkConfig, environment: &Environment) -> Result<Vec<Network>, RenderError> {
-    let mut networks: Vec<Network> = Vec::new();
+pub(super) fn networks(config: &NetworkConfig, environment: &Environment) -> Result<Vec<DhcpNetwork>, RenderError> {
+    let mut networks: Vec<DhcpNetwork> = Vec::new();
     let mut by_interface = BTreeMap::new();
     let mut subnets = BTreeSet::new();
     for port in &config.ports {
@@ -85,7 +85,7 @@ pub(super) fn networks(config: &NetworkConfig, environment: &Environment) -> Res
             }
             None => {
                 by_interface.insert(interface.clone(), networks.len());
-                networks.push(Network {
+                networks.push(DhcpNetwork {
                     id: networks.len() + 1,
                     interface,
                     subnet,
@@ -93,7 +93,7 @@ pub(super) fn networks(config: &NetworkConfig, environment: &Environment) -> Res
                     netmask: subnet.netmask(),
                     broadcast: subnet.broadcast(),
                     hosts: vec![host],
-                    // The border lets IPv4 gateways in only.
+                    // A parsed gateway is always IPv4.
                     gateway: port.gateway.v4().unwrap_or(Ipv4Addr::UNSPECIFIED),
                     boot: boot(port, environment),
                     vendor_options: config.host_interface_id.as_deref().and_then(vendor_options),

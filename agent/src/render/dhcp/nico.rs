@@ -1,4 +1,4 @@
-//! NICo's own DHCP server: what all hosts are told, what this host is told, and its entry for supervisord.
+//! NICo's own DHCP server: options for all hosts, options for this host, and its entry for supervisord.
 
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
@@ -13,9 +13,9 @@ use crate::render::{
 const SUPERVISOR: &str = "default-forge-dhcp-server.conf";
 
 #[derive(Serialize)]
-struct Facts<'a> {
+struct NicoContext<'a> {
     serve: bool,
-    hosts: Vec<Host<'a>>,
+    hosts: Vec<NicoHost<'a>>,
     host_interface_id: &'a str,
     loopback: String,
     nameservers: &'a [Ipv4Addr],
@@ -27,7 +27,7 @@ struct Facts<'a> {
 }
 
 #[derive(Serialize)]
-struct Host<'a> {
+struct NicoHost<'a> {
     interface: String,
     address: String,
     gateway: String,
@@ -44,9 +44,9 @@ pub(super) fn render(
 ) -> Result<DhcpFiles, RenderError> {
     let settings = &environment.dhcp;
     let missing = |what: &str| RenderError::Dhcp(format!("{what} is missing: NICo's DHCP server needs it"));
-    // A secondary DPU is told the same as the primary one; only it does not run the server.
+    // A secondary DPU gets the same files as the primary one, but does not run the server.
     let ports = if config.serves_dhcp() { &config.ports[..] } else { config.admin.as_slice() };
-    let facts = Facts {
+    let context = NicoContext {
         serve: config.serves_dhcp(),
         hosts: hosts(config, environment, ports)?,
         host_interface_id: config.host_interface_id.as_deref().ok_or_else(|| missing("host_interface_id"))?,
@@ -59,12 +59,12 @@ pub(super) fn render(
         rebind_secs: settings.rebind.as_secs(),
     };
     Ok(DhcpFiles {
-        config: templates.yaml("dhcp/nico/dhcp.yaml.j2", &facts)?,
+        config: templates.yaml("dhcp/nico/dhcp.yaml.j2", &context)?,
         beside: vec![
-            ConfigFile { name: "host.yaml", text: templates.yaml("dhcp/nico/host.yaml.j2", &facts)? },
+            ConfigFile { name: "host.yaml", text: templates.yaml("dhcp/nico/host.yaml.j2", &context)? },
             ConfigFile {
                 name: SUPERVISOR,
-                text: templates.render("dhcp/nico/default-forge-dhcp-server.conf.j2", &facts)?,
+                text: templates.render("dhcp/nico/default-forge-dhcp-server.conf.j2", &context)?,
             },
         ],
     })
@@ -82,13 +82,13 @@ pub(super) fn stopped() -> DhcpFiles {
     }
 }
 
-/// The ports by interface, which is all that this server can tell them by.
+/// The ports by interface, which is all that this server distinguishes them by.
 fn hosts<'a>(
     config: &NetworkConfig,
     environment: &Environment,
     ports: &'a [Port],
-) -> Result<Vec<Host<'a>>, RenderError> {
-    let mut hosts: Vec<Host<'a>> = Vec::new();
+) -> Result<Vec<NicoHost<'a>>, RenderError> {
+    let mut hosts: Vec<NicoHost<'a>> = Vec::new();
     let mut seen = BTreeMap::new();
     for port in ports {
         let Some(address) = port.address else { continue };
@@ -97,7 +97,7 @@ fn hosts<'a>(
             let fault = format!("{} has the interface `{interface}` of {other}", port.field);
             return Err(RenderError::Dhcp(format!("{fault}: NICo's DHCP server cannot tell them apart")));
         }
-        hosts.push(Host {
+        hosts.push(NicoHost {
             interface,
             address: address.to_string(),
             gateway: port.gateway.address().to_string(),

@@ -42,12 +42,12 @@ pub(super) struct AclRule {
 
 /// A protocol family, with the names that lists and NVUE give it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Family {
+pub(super) enum IpFamily {
     V4,
     V6,
 }
 
-impl Family {
+impl IpFamily {
     pub(super) const BOTH: [Self; 2] = [Self::V4, Self::V6];
 
     pub(super) fn name(self) -> &'static str {
@@ -70,7 +70,7 @@ pub(super) type PortPermits<'a> = (u32, Vec<&'a Prefix>);
 /// `denies_after` moves the denies' numbers, for lists that share their numbers with another.
 pub(super) fn to_prefixes(
     name: String,
-    family: Family,
+    family: IpFamily,
     permits: &[PortPermits<'_>],
     denies: &[Prefix],
     denies_after: usize,
@@ -101,9 +101,9 @@ pub(super) fn to_prefixes(
     Ok(Some(Acl { name, family: family.name(), rules }))
 }
 
-/// Each permit with the number it wants. Where a port has more prefixes than its block has numbers, blocks mean
+/// Each permit with the number that it asks for. Where a port has more prefixes than its block has numbers, blocks mean
 /// nothing any more, and each prefix is permitted once for all ports: real VPCs have hundreds, the same on each port.
-fn in_blocks<'a>(family: Family, permits: &'a [PortPermits<'a>]) -> Vec<(u32, &'a Prefix)> {
+fn in_blocks<'a>(family: IpFamily, permits: &'a [PortPermits<'a>]) -> Vec<(u32, &'a Prefix)> {
     let of_family = |(from, prefixes): &'a PortPermits<'a>| {
         let from = *from;
         prefixes.iter().copied().filter(move |prefix| family.has(prefix)).map(move |prefix| (from, prefix))
@@ -131,7 +131,7 @@ pub(super) enum Peer {
 /// Permits to or from prefixes of peers, each once; none if there are none of the family.
 pub(super) fn peers<'a>(
     name: String,
-    family: Family,
+    family: IpFamily,
     peer: Peer,
     prefixes: impl IntoIterator<Item = &'a Prefix>,
 ) -> Result<Option<Acl>, RenderError> {
@@ -163,15 +163,15 @@ pub(super) fn no_dhcp_flood(name: &str) -> Acl {
         destination_port: Some(67),
         ..Default::default()
     };
-    Acl { name: name.into(), family: Family::V4.name(), rules: vec![rule] }
+    Acl { name: name.into(), family: IpFamily::V4.name(), rules: vec![rule] }
 }
 
 /// Everything denied, both ways and in both families: a quarantined host.
-pub(super) fn quarantine(name: impl Fn(Direction, Family) -> String) -> Result<Vec<(Direction, Acl)>, RenderError> {
+pub(super) fn quarantine(name: impl Fn(Direction, IpFamily) -> String) -> Result<Vec<(Direction, Acl)>, RenderError> {
     each_side(|direction, family| {
         let any = match family {
-            Family::V4 => "0.0.0.0/0",
-            Family::V6 => "::/0",
+            IpFamily::V4 => "0.0.0.0/0",
+            IpFamily::V6 => "::/0",
         };
         let rule = AclRule {
             number: SECURITY_FROM,
@@ -187,7 +187,7 @@ pub(super) fn quarantine(name: impl Fn(Direction, Family) -> String) -> Result<V
 /// The site's own rules, which come before those of tenants and let all else pass on to them.
 pub(super) fn overrides(
     rules: &[SecurityRule],
-    name: impl Fn(Direction, Family) -> String,
+    name: impl Fn(Direction, IpFamily) -> String,
 ) -> Result<Vec<(Direction, Acl)>, RenderError> {
     each_side(|direction, family| {
         let name = name(direction, family);
@@ -200,7 +200,7 @@ pub(super) fn overrides(
 pub(super) fn security(
     groups: &[&SecurityGroup],
     stateful: bool,
-    name: impl Fn(Direction, Family) -> String,
+    name: impl Fn(Direction, IpFamily) -> String,
 ) -> Result<Vec<(Direction, Acl)>, RenderError> {
     let answers = stateful && groups.iter().any(|group| group.stateful_egress);
     each_side(|direction, family| {
@@ -209,7 +209,7 @@ pub(super) fn security(
             .iter()
             .flat_map(|group| group.rules.iter().map(move |rule| (rule, stateful && group.stateful_egress)));
         let mut rules = expand(&name, all, direction, family, LAST - 3)?;
-        if answers && (direction, family) == (Direction::Ingress, Family::V4) {
+        if answers && (direction, family) == (Direction::Ingress, IpFamily::V4) {
             for (number, protocol) in [(LAST - 2, "tcp"), (LAST - 1, "udp"), (LAST, "icmp")] {
                 rules.push(AclRule {
                     number,
@@ -227,11 +227,11 @@ pub(super) fn security(
 
 /// One list per direction and family, where there is one.
 fn each_side(
-    mut list: impl FnMut(Direction, Family) -> Result<Option<Acl>, RenderError>,
+    mut list: impl FnMut(Direction, IpFamily) -> Result<Option<Acl>, RenderError>,
 ) -> Result<Vec<(Direction, Acl)>, RenderError> {
     let mut lists = Vec::new();
     for direction in [Direction::Egress, Direction::Ingress] {
-        for family in Family::BOTH {
+        for family in IpFamily::BOTH {
             lists.extend(list(direction, family)?.map(|acl| (direction, acl)));
         }
     }
@@ -243,11 +243,11 @@ fn expand<'a>(
     list: &str,
     rules: impl IntoIterator<Item = (&'a SecurityRule, bool)>,
     direction: Direction,
-    family: Family,
+    family: IpFamily,
     last: u32,
 ) -> Result<Vec<AclRule>, RenderError> {
-    let wanted = |rule: &SecurityRule| rule.direction == direction && rule.ipv6 == (family == Family::V6);
-    let mut rules: Vec<_> = rules.into_iter().filter(|(rule, _)| wanted(rule)).collect();
+    let applies = |rule: &SecurityRule| rule.direction == direction && rule.ipv6 == (family == IpFamily::V6);
+    let mut rules: Vec<_> = rules.into_iter().filter(|(rule, _)| applies(rule)).collect();
     rules.sort_by_key(|(rule, _)| rule.priority);
     let mut numbers = Numbers::new(list, SECURITY_FROM, last);
     let mut expanded = Vec::new();

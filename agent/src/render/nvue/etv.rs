@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{
     Base, METADATA_ADDRESS, Metadata, PrefixRule,
-    acl::{self, Acl, Family, Peer, PortPermits},
+    acl::{self, Acl, IpFamily, Peer, PortPermits},
     base, gateways,
     numbers::Numbers,
     port_index, port_name, prefix_rules,
@@ -21,7 +21,7 @@ struct Etv<'a> {
     #[serde(flatten)]
     base: Base<'a>,
     tenant: bool,
-    ports: Vec<PortView>,
+    ports: Vec<EtvPort>,
     host_peers: Vec<String>,
     anycast: Vec<PrefixRule>,
     kept_interfaces: Vec<KeptInterface>,
@@ -30,7 +30,7 @@ struct Etv<'a> {
 }
 
 #[derive(Serialize)]
-struct PortView {
+struct EtvPort {
     name: String,
     vlan: u32,
     svi: String,
@@ -60,7 +60,7 @@ pub(super) fn render(
     let mut kept_interfaces = Vec::new();
     let mut ports = Vec::new();
     for (position, port) in config.ports.iter().enumerate() {
-        // The border lets no ETV port in without a VLAN.
+        // A parsed ETV port always has a VLAN.
         let vlan = port.vlan.unwrap_or_default();
         let svi = svi_name(vlan);
         let number = kept.from(port_index(position)).take()?;
@@ -69,7 +69,7 @@ pub(super) fn render(
         for (direction, acl) in &lists {
             attached.add(*direction, acl);
         }
-        ports.push(PortView {
+        ports.push(EtvPort {
             name: port_name(port, environment),
             vlan,
             svi,
@@ -112,7 +112,7 @@ fn lists(config: &NetworkConfig) -> Result<Vec<(Direction, Acl)>, RenderError> {
     };
     from_host(acl::to_prefixes(
         "p0000_deny_prefixes_ipv4".into(),
-        Family::V4,
+        IpFamily::V4,
         &own_networks,
         &config.deny_prefixes,
         config.site_fabric_prefixes.len(),
@@ -121,15 +121,15 @@ fn lists(config: &NetworkConfig) -> Result<Vec<(Direction, Acl)>, RenderError> {
     if config.isolation && config.security_groups.is_empty() {
         from_host(acl::to_prefixes(
             "p0010_vpc_isolation_ipv4".into(),
-            Family::V4,
+            IpFamily::V4,
             &own_networks,
             &config.site_fabric_prefixes,
             0,
         )?);
     }
     let peers = || config.ports.iter().flat_map(|port| &port.peer_prefixes);
-    from_host(acl::peers("p0009_vpc_peer_egress_from_host".into(), Family::V4, Peer::Destination, peers())?);
-    let to_host = acl::peers("p0009_vpc_peer_ingress_to_host".into(), Family::V4, Peer::Source, peers())?;
+    from_host(acl::peers("p0009_vpc_peer_egress_from_host".into(), IpFamily::V4, Peer::Destination, peers())?);
+    let to_host = acl::peers("p0009_vpc_peer_ingress_to_host".into(), IpFamily::V4, Peer::Source, peers())?;
     lists.extend(to_host.map(|acl| (Direction::Ingress, acl)));
     lists.extend(security::overrides(config)?);
     lists.extend(security::merged(config)?);

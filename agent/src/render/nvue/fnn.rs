@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{
     Base, METADATA_ADDRESS, Metadata, PrefixRule,
-    acl::{self, Acl, Family, Peer, PortPermits},
+    acl::{self, Acl, IpFamily, Peer, PortPermits},
     base, gateways, port_index, port_name, prefix_rules,
     security::{self, Attached},
     svi_name, text,
@@ -20,14 +20,14 @@ use crate::render::{
 struct Fnn<'a> {
     #[serde(flatten)]
     base: Base<'a>,
-    ports: Vec<PortView>,
+    ports: Vec<FnnPort>,
     vrfs: Vec<Vrf>,
     leaked_gateways: Vec<String>,
     acls: Vec<Acl>,
 }
 
 #[derive(Serialize)]
-struct PortView {
+struct FnnPort {
     name: String,
     vrf: String,
     /// VRF and index: what the port's policies are called by.
@@ -154,14 +154,14 @@ fn port_view(
     position: usize,
     port: &Port,
     attached: Attached,
-) -> Result<PortView, RenderError> {
+) -> Result<FnnPort, RenderError> {
     let profile = config.profile_of(port);
     let v6 = port.ipv6.as_ref();
     let svi_length = port.gateway.length().or(port.subnet.as_ref().and_then(Prefix::length));
     let svi_addresses = port.svi.iter().map(|svi| svi.cidr(svi_length));
     let svi_v6 = v6.and_then(|v6| v6.svi.as_ref().map(|svi| svi.cidr(v6.gateway.as_ref().and_then(Prefix::length))));
     let policy = policy_name(position, port);
-    Ok(PortView {
+    Ok(FnnPort {
         name: port_name(port, environment),
         vrf: vrf_name(port),
         layer2: port.layer2,
@@ -180,7 +180,7 @@ fn port_view(
     })
 }
 
-/// The gateway's MAC address: the same on every DPU of the network, so made of its VNI, two decimal digits a byte.
+/// The gateway's MAC address: the same on every DPU of the network, since it is made of the VNI, two decimal digits a byte.
 fn gateway_mac(vni: u32) -> String {
     let digits = format!("{vni:012}");
     let pairs = digits.as_bytes().chunks(2).map(|pair| String::from_utf8_lossy(pair).into_owned());
@@ -278,7 +278,7 @@ impl List {
 fn shared_lists(config: &NetworkConfig) -> Result<Vec<List>, RenderError> {
     let flood = acl::no_dhcp_flood("dhcp_flood_prevention");
     let mut lists = vec![List { direction: Direction::Egress, acl: flood, on: On::Layer2 }];
-    for family in Family::BOTH {
+    for family in IpFamily::BOTH {
         let name = format!("p0000_deny_prefixes_{}", family.name());
         let offset = config.site_fabric_prefixes.len();
         let denies = acl::to_prefixes(name, family, &[], &config.deny_prefixes, offset)?;
@@ -299,10 +299,10 @@ fn vpc_lists(config: &NetworkConfig, vpc: &Vpc<'_>) -> Result<Vec<List>, RenderE
         vpc.ports.iter().map(|(position, port)| (port_index(*position), port.vpc_prefixes.iter().collect())).collect();
     let mut lists = Vec::new();
     let mut add = |direction, acl: Option<Acl>| lists.extend(acl.map(|acl| List { direction, acl, on: On::Vpc }));
-    for family in Family::BOTH {
+    for family in IpFamily::BOTH {
         let suffix = match family {
-            Family::V4 => "",
-            Family::V6 => "_ipv6",
+            IpFamily::V4 => "",
+            IpFamily::V6 => "_ipv6",
         };
         let name = |what: &str| format!("p0009_{}_peer_{what}{suffix}", vpc.name);
         let peers = || vpc.ports.iter().flat_map(|(_, port)| &port.peer_prefixes);

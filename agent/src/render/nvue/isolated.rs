@@ -1,3 +1,5 @@
+//! The isolated DPU: the host is cut off, the underlay stays.
+
 use serde::Serialize;
 
 use super::text;

@@ -1,4 +1,4 @@
-//! NVUE's file: what templates are told, and the text that comes of them.
+//! NVUE's file: the values that its templates get, and the text that they render to.
 
 mod acl;
 mod etv;
@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::{
     Environment, NetworkConfig, RenderError, TemplateError, Templates, Underlay,
     config::{Function, Port, Prefix, Virtualization},
-    marks::Place,
+    marks::TemplateLine,
     statements,
 };
 use crate::lint::{self, Fault, Node};
@@ -23,7 +23,7 @@ pub(super) use isolated::isolated;
 
 /// The address of the metadata service's gateway, on HBN's side of the link to it.
 const METADATA_ADDRESS: &str = "169.254.169.253/30";
-/// Ports are numbered in tens, so that a port's rules can be told by their number.
+/// Ports are numbered in tens, so that a rule's number shows its port.
 const PORT_STEP: usize = 10;
 
 /// NVUE's file for a configuration.
@@ -47,7 +47,7 @@ fn text(templates: &Templates, template: &str, context: impl Serialize) -> Resul
         located(template, error.place, fault)
     })?;
     let (meant, text) = (fingerprint(&root), document(&root));
-    // Trees of large configurations take much of the memory that the agent may use: there is one at a time.
+    // The tree of a large configuration takes much of the memory that the agent may use, so there is one at a time.
     drop(root);
     match lint::read(&text) {
         Ok(read) if fingerprint(&read) == meant => Ok(text),
@@ -69,7 +69,7 @@ fn fingerprint(root: &Node) -> u64 {
 }
 
 /// A fault where it comes from, or else in the template that is at the root of it.
-fn located(root: &str, place: Option<Place>, fault: String) -> TemplateError {
+fn located(root: &str, place: Option<TemplateLine>, fault: String) -> TemplateError {
     let (file, line) = place.map_or((root.into(), 0), |place| (place.template, place.line));
     TemplateError { file, line, fault }
 }
@@ -130,7 +130,7 @@ struct PrefixRule {
     exact: bool,
 }
 
-/// The parts of a configuration that both kinds of networks take alike.
+/// The parts of a configuration that both kinds of networks render alike.
 fn base<'a>(
     config: &'a NetworkConfig,
     environment: &'a Environment,

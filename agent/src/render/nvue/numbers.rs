@@ -1,9 +1,11 @@
+//! Numbers of the rules of one list.
+
 use crate::render::RenderError;
 
 /// Numbers of the rules of one list: they rise, so rules keep their order and never collide.
 ///
-/// A rule may ask for a number from which on it wants to stand, as people are used to see certain rules at certain
-/// numbers; it gets the next free one where there are more rules before it than was ever thought of.
+/// A rule may ask for a least number, since people are used to certain rules at certain numbers. If rules before it have
+/// taken that number, it gets the next free one.
 pub(super) struct Numbers<'a> {
     list: &'a str,
     next: u32,

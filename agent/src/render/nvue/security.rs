@@ -1,6 +1,6 @@
 //! Which access lists a configuration needs beside those of its VPCs.
 
-use super::acl::{self, Acl, Family};
+use super::acl::{self, Acl, IpFamily};
 use crate::render::{
     NetworkConfig, RenderError,
     config::{Direction, SecurityGroup},
@@ -11,7 +11,7 @@ pub(super) type Sided = Vec<(Direction, Acl)>;
 
 /// The site's overrides; a quarantine takes their place.
 pub(super) fn overrides(config: &NetworkConfig) -> Result<Sided, RenderError> {
-    let name = |direction, family: Family| {
+    let name = |direction, family: IpFamily| {
         let side = match direction {
             Direction::Egress => "egress",
             Direction::Ingress => "ingress",

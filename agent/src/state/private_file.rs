@@ -1,4 +1,4 @@
-//! Files that only the agent reads, replaced and removed as a whole.
+//! Files that only the agent reads, replaced and removed as a whole. Every room that keeps state calls it.
 
 use std::{
     io::{self, Write as _},
@@ -7,8 +7,8 @@ use std::{
     time::SystemTime,
 };
 
-/// Most bytes that are read of one file, whoever put it there.
-pub const MOST_BYTES: u64 = 64 << 20;
+/// Most bytes that are read from one file, whoever wrote it.
+pub const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// Removes a file, if it is there.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
@@ -23,7 +23,7 @@ pub(crate) fn modified(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
 }
 
-/// Replaces a file as a whole, readable by its owner only; its directory is made if need be.
+/// Replaces a file as a whole, readable by its owner only; its directory is created if necessary.
 pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory)?;

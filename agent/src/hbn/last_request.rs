@@ -1,4 +1,4 @@
-//! When the host last asked for its address, from what the DHCP server wrote down.
+//! When the host last asked for its address, from the files of the DHCP server. The report carries it.
 
 use std::{
     fs::File,
@@ -12,27 +12,27 @@ use proto::{
 };
 
 use crate::{
-    config::Dhcp,
+    config::DhcpSection,
     parse::{dhcp_timestamps, kea_leases},
     render::DhcpServer,
 };
 
 /// Most that is read of one file, from its end.
-const MOST_BYTES: u64 = 1024 * 1024;
+const MAX_TAIL: u64 = 1024 * 1024;
 
-/// What to report; empty where it is not written down, or where the site does not say which interface it is about.
+/// What to report; empty where nothing is recorded, or where the site does not say which interface it is about.
 pub(crate) fn last_dhcp_requests(
-    settings: &Dhcp,
-    wanted: Option<&ManagedHostNetworkConfigResponse>,
+    settings: &DhcpSection,
+    desired: Option<&ManagedHostNetworkConfigResponse>,
 ) -> Vec<LastDhcpRequest> {
-    let (Some(file), Some(wanted)) = (&settings.requests_file, wanted) else { return Vec::new() };
-    let Some(id) = wanted.host_interface_id.as_deref().filter(|id| !id.is_empty()) else { return Vec::new() };
+    let (Some(file), Some(desired)) = (&settings.requests_file, desired) else { return Vec::new() };
+    let Some(id) = desired.host_interface_id.as_deref().filter(|id| !id.is_empty()) else { return Vec::new() };
     // The server of a secondary DPU is stopped while the host is not in use.
-    if wanted.use_admin_network && !wanted.is_primary_dpu {
+    if desired.use_admin_network && !desired.is_primary_dpu {
         return Vec::new();
     }
     let asked_at = match settings.server {
-        DhcpServer::Kea => of_kea(file, wanted),
+        DhcpServer::Kea => of_kea(file, desired),
         DhcpServer::Nico => of_nico(file, id),
         DhcpServer::Dhcpd | DhcpServer::None => None,
     };
@@ -44,13 +44,13 @@ pub(crate) fn last_dhcp_requests(
 }
 
 /// The newest request for an address of one of the host's ports. Former addresses are those of other hosts' instances.
-fn of_kea(file: &Path, wanted: &ManagedHostNetworkConfigResponse) -> Option<i64> {
-    let ports = match wanted.use_admin_network {
-        true => wanted.admin_interface.as_slice(),
-        false => &wanted.tenant_interfaces,
+fn of_kea(file: &Path, desired: &ManagedHostNetworkConfigResponse) -> Option<i64> {
+    let ports = match desired.use_admin_network {
+        true => desired.admin_interface.as_slice(),
+        false => &desired.tenant_interfaces,
     };
     let addresses: Vec<_> = ports.iter().filter_map(|port| port.ip.parse().ok()).collect();
-    // While Kea tidies up, what it wrote before is in files beside.
+    // While Kea cleans up its lease file, earlier leases are in files with these endings.
     let texts = ["", ".1", ".2", ".completed"].into_iter().filter_map(|ending| {
         let mut path = file.to_owned().into_os_string();
         path.push(ending);
@@ -74,7 +74,7 @@ fn of_nico(file: &Path, id: &str) -> Option<i64> {
     }
 }
 
-/// The last whole lines of a file, as many as are bearable; none if there is no such file.
+/// The last whole lines of a file, up to a limit; none if there is no such file.
 fn end_of(path: &Path) -> Option<String> {
     match read_end(path) {
         Ok(text) => Some(text),
@@ -88,16 +88,16 @@ fn end_of(path: &Path) -> Option<String> {
 }
 
 fn read_end(path: &Path) -> io::Result<String> {
-    // Anything else than a file could keep the agent waiting.
+    // Reading anything but a regular file could block the agent.
     let length = std::fs::metadata(path).and_then(|it| match it.is_file() {
         true => Ok(it.len()),
-        false => Err(io::Error::other("it is no file")),
+        false => Err(io::Error::other("it is not a regular file")),
     })?;
     let mut file = File::open(path)?;
-    let skipped = length.saturating_sub(MOST_BYTES);
+    let skipped = length.saturating_sub(MAX_TAIL);
     file.seek(SeekFrom::Start(skipped))?;
     let mut bytes = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    file.take(MAX_TAIL).read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes);
     let whole = if skipped == 0 { &text } else { text.split_once('\n').map_or("", |(_, whole)| whole) };
     Ok(whole.to_owned())
@@ -112,7 +112,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("leases");
         let line = "0123456789abcde\n";
-        let lines = usize::try_from(MOST_BYTES).unwrap() / line.len();
+        let lines = usize::try_from(MAX_TAIL).unwrap() / line.len();
         std::fs::write(&path, line.repeat(lines)).unwrap();
         assert_eq!(read_end(&path).unwrap().lines().count(), lines);
         std::fs::write(&path, format!("first\n{}last", line.repeat(lines))).unwrap();

@@ -1,17 +1,19 @@
+//! What people are shown: `status.json`, written by `agent` and read by the command `status`.
+
 use std::{io, path::Path};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{health::Findings, marker::Marker, private_file::write_private};
+use super::{marker::Marker, private_file::write_private};
 
 /// What the agent is doing, for `dpu-agent status` and for people; written only when it changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusFile {
-    /// What runs.
+    /// What runs on the DPU.
     pub runs: Runs,
-    /// What the controller last said.
-    pub controller: Said,
-    /// Why what it wants does not run.
+    /// What the controller last responded.
+    pub controller: LastResponse,
+    /// Why the desired configuration does not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Alerts: probe, target, message.
@@ -21,7 +23,7 @@ pub struct StatusFile {
 /// What runs on the DPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Runs {
-    /// `nothing`, `configuration`, `isolated`, or `unknown` while what runs is in doubt.
+    /// `nothing`, `configuration`, `isolated`, or `unknown` while what runs is uncertain.
     pub kind: String,
     /// Version of the managed host's network.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,22 +36,22 @@ pub struct Runs {
     pub since: Option<String>,
 }
 
-/// What the controller last said, and since when it says so.
+/// What the controller last responded, and since when.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
-    /// In words.
+pub struct LastResponse {
+    /// The response in words, for example `run V1-T1`.
     pub answer: String,
-    /// Since when it answers like this, as RFC 3339.
+    /// Since when it responds like this, as RFC 3339.
     pub since: String,
 }
 
 impl StatusFile {
-    /// What stands in a state directory.
+    /// Reads the status file of a state directory.
     ///
     /// # Errors
-    /// If there is nothing, or it cannot be read.
+    /// If there is none, or it cannot be read.
     pub fn read(state_dir: &Path) -> io::Result<Self> {
-        serde_json::from_slice(&types::read_file(&state_dir.join("status.json"), crate::MOST_BYTES)?)
+        serde_json::from_slice(&types::read_file(&state_dir.join("status.json"), crate::MAX_FILE_BYTES)?)
             .map_err(io::Error::other)
     }
 
@@ -75,13 +77,4 @@ impl Runs {
             since: Some(marker.since.clone()),
         }
     }
-}
-
-/// Alerts as lines: `probe target: message`.
-pub(crate) fn alert_lines(findings: &Findings) -> Vec<String> {
-    let line = |(id, target, _, message): (&str, Option<&str>, _, String)| match target {
-        Some(target) => format!("{id} {target}: {message}"),
-        None => format!("{id}: {message}"),
-    };
-    findings.alerts().map(line).collect()
 }

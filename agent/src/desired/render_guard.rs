@@ -1,8 +1,8 @@
-//! Keeps an operator's templates from ending the agent more than once.
+//! Keeps an operator's templates from crashing the agent more than once.
 //!
-//! A template can take all memory or the whole stack, which nothing in the process survives. So a file says which templates
-//! are at work; an agent that finds it at its start knows that they ended the one before, and does without them until one of
-//! them has changed. While they are at work, memory is limited, so that the end comes before the DPU's memory is full.
+//! A template can use up the memory or the stack, which no process survives. So a file says which templates are being
+//! rendered. An agent that finds it at its start knows that they crashed the one before, and does not use them until one of
+//! them has changed. During rendering the memory is limited, so that the crash comes before the DPU's memory is full.
 
 use std::{
     collections::BTreeMap,
@@ -11,22 +11,19 @@ use std::{
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::{
-    intent::Digest,
-    private_file::{remove, write_private},
-};
+use crate::state::{Digest, remove, write_private};
 
-/// Memory that templates may take beside what the agent has; the unit has 512 MiB for the agent and its commands.
-const MOST_MEMORY: u64 = 384 << 20;
+/// Memory that rendering may take in addition to what the agent has; the unit allows 512 MiB for the agent and its commands.
+const MAX_MEMORY: u64 = 384 << 20;
 
-/// The templates of a directory, as they are watched.
+/// Watches over the templates of a directory.
 pub(crate) struct RenderGuard {
     file: PathBuf,
     digest: Digest,
 }
 
-/// Templates are at work as long as this is kept.
-pub(crate) struct AtWork<'a> {
+/// Rendering is in progress as long as this value lives.
+pub(crate) struct Rendering<'a> {
     file: &'a Path,
     before: Option<Rlimit>,
 }
@@ -37,30 +34,30 @@ impl RenderGuard {
         Self { file: state_dir.join("rendering"), digest: Digest::of(&parts) }
     }
 
-    /// The agent before this one ended while just these templates were at work.
-    pub(crate) fn ended_an_agent(&self) -> bool {
+    /// The last agent ended while it rendered exactly these templates.
+    pub(crate) fn crashed_an_agent(&self) -> bool {
         types::read_text(&self.file, 1024).is_ok_and(|text| text == self.digest.as_str())
     }
 
-    /// To be kept while the templates are loaded or rendered.
-    pub(crate) fn begin(&self) -> AtWork<'_> {
+    /// To be held while the templates are loaded or rendered.
+    pub(crate) fn begin(&self) -> Rendering<'_> {
         if let Err(error) = write_private(&self.file, self.digest.as_str().as_bytes()) {
             tracing::error!("{} cannot be written: {error}", self.file.display());
         }
         let before = getrlimit(Resource::As);
-        let limited = address_space().map(|now| Rlimit { current: Some(now + MOST_MEMORY), ..before });
+        let limited = address_space().map(|now| Rlimit { current: Some(now + MAX_MEMORY), ..before });
         let limited = limited.filter(|limit| before.current.is_none_or(|now| limit.current < Some(now)));
         let set = limited.is_some_and(|limit| setrlimit(Resource::As, limit).is_ok());
-        AtWork { file: &self.file, before: Some(before).filter(|_| set) }
+        Rendering { file: &self.file, before: Some(before).filter(|_| set) }
     }
 }
 
-impl Drop for AtWork<'_> {
+impl Drop for Rendering<'_> {
     fn drop(&mut self) {
         if let Some(before) = self.before.take()
             && let Err(error) = setrlimit(Resource::As, before)
         {
-            tracing::error!("the memory limit of the agent cannot be set back: {error}");
+            tracing::error!("the memory limit of the agent cannot be restored: {error}");
         }
         if let Err(error) = remove(self.file) {
             tracing::error!("{} cannot be removed: {error}", self.file.display());
@@ -68,7 +65,7 @@ impl Drop for AtWork<'_> {
     }
 }
 
-/// Bytes of address space that this process has now.
+/// Bytes of address space that this process uses now.
 fn address_space() -> Option<u64> {
     let status = types::read_text(Path::new("/proc/self/status"), 1 << 16).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmSize:"))?;

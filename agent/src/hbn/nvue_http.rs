@@ -1,3 +1,6 @@
+//! One request to NVUE's REST interface, over HTTP with a pinned certificate. `apply` configures NVUE with it; this room and
+//! `health` only ask whether NVUE answers and what it is.
+
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use data_encoding::BASE64;
@@ -19,13 +22,13 @@ use tokio_rustls::{
 use crate::{config::NvueRest, parse::excerpt};
 
 /// Largest answer that is read.
-const MOST_ANSWER: usize = 16 * 1024 * 1024;
+const MAX_ANSWER: usize = 16 * 1024 * 1024;
 
 /// What NVUE's web server answered: a status and, mostly, JSON.
 #[derive(Debug)]
-pub(super) struct Reply {
-    pub(super) status: u16,
-    pub(super) body: Value,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) body: Value,
 }
 
 /// Why there is no answer.
@@ -37,19 +40,33 @@ pub(crate) enum HttpFault {
     Connect { url: String, reason: String },
     #[error("NVUE at {url} did not answer within {} s", limit.as_secs_f32())]
     TimedOut { url: String, limit: Duration },
-    #[error("NVUE at {url} broke off: {reason}")]
+    #[error("NVUE at {url} broke the connection: {reason}")]
     Broken { url: String, reason: String },
 }
 
 impl HttpFault {
     /// The request never reached NVUE.
-    pub(super) fn never_sent(&self) -> bool {
+    pub(crate) fn never_sent(&self) -> bool {
         matches!(self, Self::Settings { .. } | Self::Connect { .. })
     }
 }
 
+/// Whether NVUE answers at all.
+pub(crate) async fn answers(rest: &NvueRest, limit: Duration) -> Result<(), String> {
+    system(rest, limit).await.map(drop)
+}
+
+/// What `nv show system -o json` would print.
+pub(super) async fn system(rest: &NvueRest, limit: Duration) -> Result<String, String> {
+    match send(rest, Method::GET, "/nvue_v1/system", None, limit).await {
+        Ok(Reply { status: 200..=299, body }) => Ok(body.to_string()),
+        Ok(Reply { status, .. }) => Err(format!("NVUE at {} answers with status {status}", rest.url)),
+        Err(fault) => Err(fault.to_string()),
+    }
+}
+
 /// Sends one request on a connection of its own.
-pub(super) async fn send(
+pub(crate) async fn send(
     rest: &NvueRest,
     method: Method,
     path: &str,
@@ -63,11 +80,11 @@ pub(super) async fn send(
 async fn exchange(rest: &NvueRest, method: Method, path: &str, body: Option<&Value>) -> Result<Reply, HttpFault> {
     let unreachable = |reason: String| HttpFault::Connect { url: rest.url.clone(), reason };
     let broken = |reason: String| HttpFault::Broken { url: rest.url.clone(), reason };
-    let uri: hyper::Uri = rest.url.parse().map_err(|_| unreachable("its URL is none".into()))?;
+    let uri: hyper::Uri = rest.url.parse().map_err(|_| unreachable("its URL is not valid".into()))?;
     let host = uri.host().unwrap_or_default();
     let secure = uri.scheme_str() != Some("http");
     let port = uri.port_u16().unwrap_or(8765);
-    let secret = types::read_text(&rest.password_file, crate::MOST_BYTES)
+    let secret = types::read_text(&rest.password_file, crate::MAX_FILE_BYTES)
         .map_err(|error| HttpFault::Settings { path: rest.password_file.clone(), reason: error.to_string() })?;
     let login = BASE64.encode(format!("{}:{}", rest.user, secret.trim_end_matches(['\r', '\n'])).as_bytes());
     let request = Request::builder()
@@ -89,7 +106,7 @@ async fn exchange(rest: &NvueRest, method: Method, path: &str, body: Option<&Val
         talk(TokioIo::new(stream), request).await
     };
     let (status, bytes) = response.map_err(broken)?;
-    // What is no JSON must not pass for an answer that holds nothing.
+    // A body that is not JSON must not pass for an empty answer.
     let text = || Value::String(excerpt(&String::from_utf8_lossy(&bytes)));
     Ok(Reply { status, body: serde_json::from_slice(&bytes).unwrap_or_else(|_| text()) })
 }
@@ -102,8 +119,7 @@ async fn talk(
     let exchange = async {
         let response = sender.send_request(request).await.map_err(|error| error.to_string())?;
         let status = response.status().as_u16();
-        let body =
-            Limited::new(response.into_body(), MOST_ANSWER).collect().await.map_err(|error| error.to_string())?;
+        let body = Limited::new(response.into_body(), MAX_ANSWER).collect().await.map_err(|error| error.to_string())?;
         Ok((status, body.to_bytes()))
     };
     tokio::pin!(exchange);
@@ -117,10 +133,10 @@ async fn talk(
     }
 }
 
-/// Settings that trust one certificate: NVUE's own, which it signed itself.
+/// TLS settings that trust one certificate only: NVUE's own, which is self-signed.
 fn pinned(rest: &NvueRest) -> Result<ClientConfig, HttpFault> {
     let fault = |reason: String| HttpFault::Settings { path: rest.certificate.clone(), reason };
-    let pem = types::read_file(&rest.certificate, crate::MOST_BYTES).map_err(|error| fault(error.to_string()))?;
+    let pem = types::read_file(&rest.certificate, crate::MAX_FILE_BYTES).map_err(|error| fault(error.to_string()))?;
     let certificate = CertificateDer::from_pem_slice(&pem).map_err(|error| fault(error.to_string()))?.into_owned();
     let provider = Arc::new(ring::default_provider());
     let verifier = Pin { certificate, provider: Arc::clone(&provider) };

@@ -1,3 +1,5 @@
+//! The marker: what the DPU runs, written only after that was confirmed. `apply` writes it, `agent` reads it at the start.
+
 use std::{
     io,
     path::{Path, PathBuf},
@@ -6,22 +8,22 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    intent::Digest,
+use super::{
+    digest::Digest,
     private_file::{remove, write_private},
-    render::{Acknowledgement, Expectations},
 };
+use crate::render::{Acknowledgement, Expectations};
 
-/// What the DPU runs: written only after NVUE and the DHCP server both confirmed it, and as a whole.
+/// What the DPU runs. It is written as a whole, after NVUE and the DHCP server both confirmed it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Marker {
-    /// Of the NVUE text that runs.
+    /// Digest of the NVUE text that runs.
     pub(crate) nvue: Digest,
-    /// Of what the DHCP server does; none if no server is managed here.
+    /// Digest of what the DHCP server does; none if no server is managed here.
     pub(crate) dhcp: Option<Digest>,
-    /// What is acknowledged by this; none while isolated.
+    /// The versions to report for it; none while isolated.
     pub(crate) versions: Option<Versions>,
-    /// What a healthy DPU shows with that.
+    /// What a healthy DPU shows while it runs that.
     #[serde(default)]
     pub(crate) expected: Option<Expectations>,
     /// When the last change was confirmed, as RFC 3339.
@@ -51,15 +53,15 @@ impl From<&Acknowledgement> for Versions {
     }
 }
 
-/// Where the kernel names each boot by another id.
+/// Where the kernel shows an id that differs with every boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// The directory that holds the marker and, beside it, the NVUE text that it stands for.
-pub(crate) struct Applied {
+/// The directory of the marker, of the NVUE text that it stands for, and of notes about changes.
+pub(crate) struct AppliedDir {
     directory: PathBuf,
 }
 
-impl Applied {
+impl AppliedDir {
     pub(crate) fn new(state_dir: &Path) -> Self {
         Self { directory: state_dir.join("applied") }
     }
@@ -67,22 +69,22 @@ impl Applied {
     /// The marker; none if nothing was ever applied or the file cannot be trusted.
     pub(crate) fn marker(&self) -> Option<Marker> {
         let path = self.directory.join("marker.json");
-        let doubt = |reason: String| {
-            tracing::warn!("{} cannot be trusted ({reason}); what runs is found out anew", path.display());
+        let unusable = |reason: String| {
+            tracing::warn!("{} is not usable ({reason}); what runs is determined again", path.display());
         };
-        match types::read_file(&path, crate::MOST_BYTES) {
-            Ok(bytes) => serde_json::from_slice(&bytes).inspect_err(|error| doubt(error.to_string())).ok(),
+        match types::read_file(&path, crate::MAX_FILE_BYTES) {
+            Ok(bytes) => serde_json::from_slice(&bytes).inspect_err(|error| unusable(error.to_string())).ok(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
-                doubt(error.to_string());
+                unusable(error.to_string());
                 None
             }
         }
     }
 
-    /// The NVUE text of the marker, to go back to, if it is still at hand.
+    /// The NVUE text of the marker, to go back to, if it is still there.
     pub(crate) fn nvue(&self) -> Option<String> {
-        types::read_text(&self.directory.join("nvue.yaml"), crate::MOST_BYTES).ok()
+        types::read_text(&self.directory.join("nvue.yaml"), crate::MAX_FILE_BYTES).ok()
     }
 
     /// Whether a note is there.
@@ -90,7 +92,7 @@ impl Applied {
         self.directory.join(note.file()).exists()
     }
 
-    /// Makes a note, or takes it away.
+    /// Makes a note, or removes it.
     pub(crate) fn set(&self, note: Note, there: bool) -> io::Result<()> {
         let path = self.directory.join(note.file());
         match (there, path.exists()) {
@@ -110,26 +112,26 @@ impl Applied {
         self.file(note.file()).metadata().ok()?.modified().ok()?.elapsed().ok()
     }
 
-    /// Whether the DPU has not booted since [`record_boot`](Self::record_boot); a kernel that does not say so has not.
+    /// Whether the DPU has not booted since [`record_boot`](Self::record_boot); a kernel without boot ids counts as not booted.
     pub(crate) fn is_same_boot(&self) -> bool {
-        let recorded = types::read_file(&self.directory.join("boot"), crate::MOST_BYTES).ok();
-        types::read_file(BOOT_ID.as_ref(), crate::MOST_BYTES)
+        let recorded = types::read_file(&self.directory.join("boot"), crate::MAX_FILE_BYTES).ok();
+        types::read_file(BOOT_ID.as_ref(), crate::MAX_FILE_BYTES)
             .map_or(true, |now| recorded.is_some_and(|recorded| recorded == now))
     }
 
-    /// Records that what runs was brought about since the DPU booted.
+    /// Records that what runs was applied since the DPU booted.
     pub(crate) fn record_boot(&self) -> io::Result<()> {
-        match types::read_file(BOOT_ID.as_ref(), crate::MOST_BYTES) {
+        match types::read_file(BOOT_ID.as_ref(), crate::MAX_FILE_BYTES) {
             Ok(now) if !self.is_same_boot() => write_private(&self.directory.join("boot"), &now),
             _ => Ok(()),
         }
     }
 
-    /// Records what runs: the text first, the marker last, since the marker speaks for it.
+    /// Records what runs: the text first, then the marker, which refers to it.
     pub(crate) fn write(&self, marker: &Marker, nvue: &str) -> io::Result<()> {
         let text = self.directory.join("nvue.yaml");
-        if types::read_file(&text, crate::MOST_BYTES).is_ok_and(|old| old == nvue.as_bytes()) {
-            tracing::debug!("the text that runs is on file already");
+        if types::read_file(&text, crate::MAX_FILE_BYTES).is_ok_and(|old| old == nvue.as_bytes()) {
+            tracing::debug!("the text that runs is recorded already");
         } else {
             write_private(&text, nvue.as_bytes())?;
         }
@@ -138,14 +140,14 @@ impl Applied {
     }
 }
 
-/// Something about what runs that must outlive the agent.
+/// A fact about a change that must survive a restart of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Note {
-    /// An apply broke off half-way and none has succeeded since.
+    /// An apply failed half-way and none has succeeded since.
     HalfApplied,
-    /// A change may be on trial: NVUE goes back from it by itself.
+    /// A change may be on trial: NVUE rolls it back unless it is confirmed.
     OnTrial,
-    /// NVUE was told to apply something, and what the operator wants to be done after it is not done yet.
+    /// NVUE was told to apply something, and the operator's command after a change has not run yet.
     Applying,
 }
 
@@ -181,7 +183,7 @@ mod tests {
     #[test]
     fn what_was_written_is_read_back_and_a_damaged_marker_is_none() {
         let directory = tempfile::tempdir().unwrap();
-        let applied = Applied::new(directory.path());
+        let applied = AppliedDir::new(directory.path());
         assert_eq!(applied.marker(), None);
         applied.write(&marker("a"), "a").unwrap();
         assert_eq!(applied.marker(), Some(marker("a")));

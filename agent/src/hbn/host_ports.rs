@@ -1,18 +1,20 @@
+//! The host's ports as HBN sees them: MAC addresses for the report.
+
+use super::command::ask;
 use crate::{
     Settings,
-    apply::ask,
     parse::{FdbEntry, Link, fdb, links},
 };
 
-/// What the bridge and the links of HBN tell about the host's ports; empty where their commands are not configured.
+/// What HBN's bridge and links say about the host's ports; empty where the commands for that are not configured.
 #[derive(Default)]
-pub(crate) struct Ports {
+pub(crate) struct HostPorts {
     fdb: Vec<FdbEntry>,
     links: Vec<Link>,
 }
 
-impl Ports {
-    /// Asks HBN.
+impl HostPorts {
+    /// Asks HBN with the commands `bridge` and `ip`.
     pub(crate) async fn observe(settings: &Settings) -> Self {
         if settings.hbn.bridge.is_empty() || settings.hbn.ip.is_empty() {
             return Self::default();
@@ -26,12 +28,12 @@ impl Ports {
 
     /// The host's MAC address on a VLAN.
     ///
-    /// On the port of a VLAN two addresses are heard: the host's, and the one of the port's other end on the DPU, which is
-    /// the link `<port>_r`. Whatever else is there, nothing is claimed.
+    /// On the port of a VLAN two addresses are learned: the host's, and that of the port's other end on the DPU, which is
+    /// the link `<port>_r`. If there is anything else, the host's address is unknown.
     pub(crate) fn host_mac(&self, vlan: u32) -> Option<&str> {
-        let heard = |entry: &&FdbEntry| entry.is_learned() && entry.vlan.map(u32::from) == Some(vlan);
-        let heard: Vec<&FdbEntry> = self.fdb.iter().filter(heard).collect();
-        let [one, other] = heard.as_slice() else { return None };
+        let learned = |entry: &&FdbEntry| entry.is_learned() && entry.vlan.map(u32::from) == Some(vlan);
+        let learned: Vec<&FdbEntry> = self.fdb.iter().filter(learned).collect();
+        let [one, other] = learned.as_slice() else { return None };
         if one.ifname != other.ifname {
             return None;
         }
@@ -45,9 +47,9 @@ impl Ports {
     }
 }
 
-/// Why something is not known matters to who looks for it only.
-fn known<T>(said: Result<Vec<T>, String>) -> Vec<T> {
-    said.unwrap_or_else(|why| {
+/// What is not known is not reported; why is logged for whoever looks for it.
+fn known<T>(read: Result<Vec<T>, String>) -> Vec<T> {
+    read.unwrap_or_else(|why| {
         tracing::debug!("MAC addresses of the host are not known: {why}");
         Vec::new()
     })
@@ -63,12 +65,12 @@ mod tests {
 
     #[test]
     fn the_host_is_the_other_of_two() {
-        let mut ports = Ports {
+        let mut ports = HostPorts {
             fdb: fdb(&fixture("bgp/hbn_bridge_fdb.json")).unwrap(),
             links: links(&fixture("commands/ip_j_address_show_pf0vf0_if_r.json")).unwrap(),
         };
         assert_eq!(ports.host_mac(21), Some("7e:f6:b2:b2:f0:97"));
-        // The other end of this port is not known, so neither address can be told for the host's.
+        // The other end of this port is not known, so either address could be the host's.
         assert_eq!(ports.host_mac(49), None);
         assert_eq!(ports.host_mac(4000), None);
         // A third address on the port, or on another port, makes it a guess.

@@ -1,4 +1,4 @@
-//! This DPU's certificate: from when to when it is valid, and how its files are replaced.
+//! This DPU's certificate: from when to when it is valid, and how its files are replaced. `connection` and `renewal` call it.
 
 use std::{
     fs::{self, File},
@@ -9,9 +9,9 @@ use std::{
 
 use x509_cert::{Certificate, der::Encode as _};
 
-use crate::private_file::{modified, remove, write_private};
+use crate::state::{modified, remove, write_private};
 
-const DAY: i64 = 86_400;
+pub(super) const DAY: i64 = 86_400;
 
 /// When a certificate is valid, in seconds since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) struct Validity {
 }
 
 impl Validity {
-    /// That of the first certificate of a PEM chain.
+    /// The validity of the first certificate of a PEM chain.
     ///
     /// # Errors
     /// Why the text holds no certificate.
@@ -35,29 +35,29 @@ impl Validity {
         Ok(Self { begin: seconds(validity.not_before)?, end: seconds(validity.not_after)? })
     }
 
-    /// Seconds from `now` to the end: below 0 once it is over.
+    /// Seconds from `now` until it expires: below 0 once it has expired.
     pub(crate) fn left(&self, now: SystemTime) -> i64 {
         self.end.saturating_sub(since_epoch(now))
     }
 
-    /// When it ends or ended, once people are to hear of that.
+    /// When it expires or expired, if that is soon enough to warn people.
     pub(crate) fn warning(&self, now: SystemTime) -> Option<String> {
         let left = self.left(now);
         let hours = left.unsigned_abs() / 3600;
         match left {
-            ..=0 => Some(format!("ended {hours} hours ago")),
-            _ if left > self.notice() => None,
-            _ => Some(format!("ends in {hours} hours")),
+            ..=0 => Some(format!("expired {hours} hours ago")),
+            _ if left > self.notice_period() => None,
+            _ => Some(format!("expires in {hours} hours")),
         }
     }
 
-    /// People hear of the end this long before it, in seconds: a week, or a quarter of a short life.
-    fn notice(&self) -> i64 {
+    /// How long before it expires people are warned, in seconds: a week, or a quarter of a short life.
+    fn notice_period(&self) -> i64 {
         (7 * DAY).min(self.end.saturating_sub(self.begin) / 4)
     }
 }
 
-/// Seconds, below 0 for a clock before 1970.
+/// Seconds since the epoch, below 0 for a clock before 1970.
 pub(crate) fn since_epoch(now: SystemTime) -> i64 {
     match now.duration_since(SystemTime::UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
@@ -65,14 +65,15 @@ pub(crate) fn since_epoch(now: SystemTime) -> i64 {
     }
 }
 
-/// Files of a certificate and its key.
+/// The files of a certificate and its key.
 ///
-/// A new pair is written beside the old one first and then moved, the key before the certificate: while the new
-/// certificate is still beside, the key in place may be either.
+/// A new pair is first written next to the old one and then moved, the key before the certificate. As long as the new
+/// certificate has not been moved, the key in place may be the old or the new one.
 #[derive(Debug)]
 pub(crate) struct OwnCertificate {
     cert: PathBuf,
     key: PathBuf,
+    /// When the file that was read last was written.
     read: Option<SystemTime>,
     validity: Option<Validity>,
 }
@@ -82,47 +83,48 @@ impl OwnCertificate {
         Self { cert, key, read: None, validity: None }
     }
 
-    /// That of the file, or of the last one that could be read.
+    /// The validity of the certificate file, or of the last version of it that could be read.
     pub(crate) fn validity(&mut self) -> Option<Validity> {
         let changed = modified(&self.cert);
         if changed.is_some() && changed != self.read {
             self.read = changed;
-            let read = types::read_file(&self.cert, crate::MOST_BYTES)
+            let read = types::read_file(&self.cert, crate::MAX_FILE_BYTES)
                 .map_err(|error| error.to_string())
                 .and_then(|pem| Validity::read(&pem));
             match read {
                 Ok(validity) => self.validity = Some(validity),
-                Err(why) => tracing::warn!("the end of this DPU's certificate is not known: {why}"),
+                Err(why) => tracing::warn!("the expiry of this DPU's certificate is not known: {why}"),
             }
         }
         self.validity
     }
 
-    /// The certificate as it is shown to others.
+    /// The certificate in the form that goes on the wire.
     ///
     /// # Errors
     /// Why it cannot be read.
     pub(crate) fn der(&self) -> Result<Vec<u8>, String> {
-        let pem = types::read_file(&self.cert, crate::MOST_BYTES).map_err(|error| error.to_string())?;
+        let pem = types::read_file(&self.cert, crate::MAX_FILE_BYTES).map_err(|error| error.to_string())?;
         let chain = Certificate::load_pem_chain(&pem).map_err(|error| error.to_string())?;
         chain.first().ok_or("it holds no certificate")?.to_der().map_err(|error| error.to_string())
     }
 
+    /// The key, as PEM.
     pub(crate) fn key(&self) -> io::Result<Vec<u8>> {
-        types::read_file(&self.key, crate::MOST_BYTES)
+        types::read_file(&self.key, crate::MAX_FILE_BYTES)
     }
 
-    /// Puts a certificate in place of the present one, and a key, if it has another.
+    /// Replaces the certificate, and the key if there is a new one.
     pub(crate) fn replace(&self, pem: &[u8], key: Option<&[u8]>) -> io::Result<()> {
         let Some(key) = key else { return write_private(&self.cert, pem) };
-        write_private(&beside(&self.key), key)?;
-        write_private(&beside(&self.cert), pem)?;
+        write_private(&next(&self.key), key)?;
+        write_private(&next(&self.cert), pem)?;
         self.finish()
     }
 
-    /// Ends a replacement that was cut off: the new pair is taken if it is whole.
+    /// Completes an interrupted replacement: the new pair is used if both files were written.
     pub(crate) fn finish(&self) -> io::Result<()> {
-        let (cert, key) = (beside(&self.cert), beside(&self.key));
+        let (cert, key) = (next(&self.cert), next(&self.key));
         if !cert.exists() {
             return remove(&key);
         }
@@ -135,13 +137,14 @@ impl OwnCertificate {
     }
 }
 
-fn beside(path: &Path) -> PathBuf {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".next");
-    beside.into()
+/// Where the next version of a file waits.
+fn next(path: &Path) -> PathBuf {
+    let mut next = path.as_os_str().to_owned();
+    next.push(".next");
+    next.into()
 }
 
-/// Moves of files must not reach the disk in another order.
+/// The moves must reach the disk in this order.
 fn sync_directory(of: &Path) -> io::Result<()> {
     let directory = of.parent().filter(|parent| !parent.as_os_str().is_empty());
     File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
@@ -176,11 +179,11 @@ mod tests {
         assert_eq!(ends(0).left(at(86_400)), -DAY);
         assert_eq!(ends(0).left(SystemTime::UNIX_EPOCH - Duration::from_secs(86_400)), DAY);
         assert_eq!(ends(i64::MIN).left(at(5)), i64::MIN);
-        assert_eq!((ends(30 * DAY).notice(), ends(DAY).notice()), (7 * DAY, DAY / 4));
+        assert_eq!((ends(30 * DAY).notice_period(), ends(DAY).notice_period()), (7 * DAY, DAY / 4));
     }
 
     #[test]
-    fn a_replacement_that_was_cut_off_leaves_a_pair_that_fits() {
+    fn an_interrupted_replacement_leaves_a_matching_pair() {
         // Files before, by what they hold; cert and key that are taken.
         for (case, before, taken) in [
             ("nothing was begun", &[("cert", "old"), ("key", "old")][..], "old"),

@@ -1,39 +1,41 @@
-//! The release of HBN, where nobody configured it: from the tag of its container's image, or from NVUE.
+//! The release of HBN, where it is not configured: from the tag of its container's image, or from NVUE. `agent` asks for it.
 
+use super::{command::ask, nvue_http};
 use crate::{
     Settings,
-    apply::{ask, nvue_system},
-    parse::{SystemVersion, containers, image_tags, images, running},
+    config::HbnSection,
+    parse::{SystemVersion, containers, image_tags, images, running, system_version},
     render::HbnVersion,
 };
 
-/// What is known of HBN's release. It is looked up when the agent starts and when HBN comes back, never in between.
+/// What is known of HBN's release. It is looked up when the agent starts and when HBN comes back, not in between.
 pub(crate) struct Release {
     configured: bool,
     known: Option<HbnVersion>,
-    doubted: bool,
-    /// That it cannot be found out is said once.
-    said: bool,
+    /// It is looked up at the next opportunity.
+    stale: bool,
+    /// That it cannot be found is logged once.
+    warned: bool,
 }
 
 impl Release {
     pub(crate) fn new(settings: &Settings) -> Self {
-        Self { configured: settings.hbn.version.is_some(), known: None, doubted: true, said: false }
+        Self { configured: settings.hbn.version.is_some(), known: None, stale: true, warned: false }
     }
 
     /// HBN is away: it may come back as another release.
-    pub(crate) fn doubt(&mut self) {
-        self.doubted = true;
+    pub(crate) fn invalidate(&mut self) {
+        self.stale = true;
     }
 
-    /// Something went wrong that may have to do with a release that is not known.
-    pub(crate) fn suspect(&mut self) {
-        self.doubted |= self.known.is_none();
+    /// Something failed, which may be because the release is not known.
+    pub(crate) fn invalidate_if_unknown(&mut self) {
+        self.stale |= self.known.is_none();
     }
 
-    /// Looks the release up if it is in doubt; none if there is nothing new to know.
+    /// Looks the release up if it may have changed; none if there is no news.
     pub(crate) async fn find(&mut self, settings: &Settings) -> Option<HbnVersion> {
-        if self.configured || !std::mem::take(&mut self.doubted) {
+        if self.configured || !std::mem::take(&mut self.stale) {
             return None;
         }
         match look_up(settings).await {
@@ -44,8 +46,8 @@ impl Release {
                 Some(version)
             }
             Err(why) => {
-                if self.known.is_none() && !std::mem::replace(&mut self.said, true) {
-                    tracing::warn!("the release of HBN is not known, a current one is taken for granted: {why}");
+                if self.known.is_none() && !std::mem::replace(&mut self.warned, true) {
+                    tracing::warn!("the release of HBN is not known, so a current one is assumed: {why}");
                 }
                 None
             }
@@ -73,11 +75,22 @@ async fn from_image(settings: &Settings) -> Result<HbnVersion, String> {
     version.ok_or_else(|| format!("no tag of the image of {name} is a version"))
 }
 
-/// From what NVUE says that it is a part of.
+/// From the product that NVUE says it is part of.
 async fn from_nvue(settings: &Settings) -> Result<HbnVersion, String> {
     match nvue_system(&settings.hbn).await? {
         SystemVersion::Hbn(version) => version.parse().map_err(|error| format!("NVUE: {error}")),
-        SystemVersion::Other(words) => Err(format!("NVUE is a part of {words}, not of HBN")),
+        SystemVersion::Other(words) => Err(format!("NVUE is part of {words}, not of HBN")),
         SystemVersion::Unknown => Err("NVUE names no release".to_owned()),
+    }
+}
+
+/// What NVUE says that it is part of, asked for in the way that is configured.
+async fn nvue_system(hbn: &HbnSection) -> Result<SystemVersion, String> {
+    match &hbn.rest {
+        Some(rest) => {
+            let text = nvue_http::system(rest, hbn.command_timeout).await?;
+            system_version(&text).map_err(|fault| fault.to_string())
+        }
+        None => ask(&hbn.nv, &["show", "system", "-o", "json"], hbn.command_timeout, system_version).await,
     }
 }

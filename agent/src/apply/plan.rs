@@ -1,72 +1,37 @@
-use crate::{
-    intent::Digest,
-    marker::{Marker, Versions},
-    render::{Dhcp, RenderedFiles},
-};
+//! The plan: compares the target with what is known to run. Pure; `agent` makes it, [`apply`](super::apply) carries it out.
 
-/// What the DPU is to run, with the digests that tell whether it does.
-#[derive(Clone)]
-pub(crate) struct Target {
-    pub(crate) files: RenderedFiles,
-    pub(crate) nvue: Digest,
-    pub(crate) dhcp: Option<Digest>,
-    /// None: isolated.
-    pub(crate) versions: Option<Versions>,
-}
+use crate::{desired::Target, render::Dhcp, state::Marker};
 
-impl From<RenderedFiles> for Target {
-    fn from(files: RenderedFiles) -> Self {
-        let serves = matches!(files.dhcp, Dhcp::Serve(_));
-        let dhcp = files.dhcp.files().map(|dhcp| {
-            let beside = dhcp.beside.iter().map(|file| (file.name, file.text.as_str()));
-            dhcp_digest(serves, &dhcp.config, beside)
-        });
-        let nvue = Digest::of(&[files.nvue.as_bytes()]);
-        let versions = files.acknowledge.as_ref().map(Versions::from);
-        Self { files, nvue, dhcp, versions }
-    }
-}
-
-/// Digest of what a DHCP server does with its file and those beside it, each with its name.
-pub(crate) fn dhcp_digest<'t>(
-    serves: bool,
-    config: &'t str,
-    beside: impl Iterator<Item = (&'t str, &'t str)>,
-) -> Digest {
-    let kind = if serves { "serve" } else { "stop" };
-    let beside = beside.flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()]);
-    let parts: Vec<&[u8]> = [kind.as_bytes(), config.as_bytes()].into_iter().chain(beside).collect();
-    Digest::of(&parts)
-}
-
-/// What is known of the DPU.
-pub(crate) struct Running<'a> {
+/// What is known of the DPU: the input of the plan beside the target.
+pub(crate) struct KnownState<'a> {
     pub(crate) marker: Option<&'a Marker>,
-    /// The marker was compared with NVUE since the agent started, and nothing happened since that could make it lie.
+    /// What the marker says was confirmed by NVUE, and nothing has happened since that could make it wrong.
     pub(crate) verified: bool,
     /// The DHCP server's files on disk are those of the target.
     pub(crate) dhcp_on_disk: bool,
     /// HBN was away, or the DPU booted: the DHCP server may listen on interfaces that are gone.
-    pub(crate) interfaces_anew: bool,
+    pub(crate) interfaces_recreated: bool,
 }
 
-/// What there is to do. All at rest is the common case.
+/// What there is to do. Nothing is the common case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) nvue: NvueStep,
     pub(crate) dhcp: DhcpStep,
-    /// The same files now stand for other versions.
+    /// The same files now stand for other versions, which are to be reported.
     pub(crate) acknowledge: bool,
 }
 
+/// What to do with NVUE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NvueStep {
     Keep,
-    /// It should run already; NVUE says whether it does.
+    /// It should run already; NVUE has to confirm that.
     Verify,
     Replace,
 }
 
+/// What to do with the DHCP server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DhcpStep {
     Keep,
@@ -75,13 +40,14 @@ pub(crate) enum DhcpStep {
 }
 
 impl Plan {
-    pub(crate) fn is_rest(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Self { nvue: NvueStep::Keep, dhcp: DhcpStep::Keep, acknowledge: false }
     }
 }
 
-pub(crate) fn plan(target: &Target, running: &Running<'_>) -> Plan {
-    let Running { marker, verified, dhcp_on_disk, interfaces_anew } = *running;
+/// What has to be done so that the DPU runs the target.
+pub(crate) fn plan(target: &Target, known: &KnownState<'_>) -> Plan {
+    let KnownState { marker, verified, dhcp_on_disk, interfaces_recreated } = *known;
     let nvue = match marker {
         Some(marker) if marker.nvue == target.nvue => {
             if verified {
@@ -94,8 +60,8 @@ pub(crate) fn plan(target: &Target, running: &Running<'_>) -> Plan {
     };
     let differs = !dhcp_on_disk || marker.is_none_or(|marker| marker.dhcp != target.dhcp);
     let dhcp = match &target.files.dhcp {
-        Dhcp::Serve(_) if differs || interfaces_anew => DhcpStep::Install,
-        // Whether a server that must not run was started by somebody is not to be seen in files.
+        Dhcp::Serve(_) if differs || interfaces_recreated => DhcpStep::Install,
+        // Files do not show whether somebody started a server that must not run.
         Dhcp::Stop(_) if differs || !verified => DhcpStep::Stop,
         _ => DhcpStep::Keep,
     };
@@ -108,7 +74,7 @@ mod tests {
     use proto::ConfigVersion;
 
     use super::*;
-    use crate::render::{Acknowledgement, DhcpFiles, Expectations};
+    use crate::render::{Acknowledgement, DhcpFiles, Expectations, RenderedFiles};
 
     fn target(nvue: &str, dhcp: Dhcp, version: u64) -> Target {
         Target::from(RenderedFiles {
@@ -147,7 +113,7 @@ mod tests {
         use super::{DhcpStep as D, NvueStep as N};
         let runs = target("a", serve("1"), 1);
         let stopped = target("a", stop(), 1);
-        for (case, target, runs, verified, dhcp_on_disk, wanted) in [
+        for (case, target, runs, verified, dhcp_on_disk, expected) in [
             ("nothing", target("a", serve("1"), 1), Some(&runs), true, true, (N::Keep, D::Keep, false)),
             ("a version only", target("a", serve("1"), 2), Some(&runs), true, true, (N::Keep, D::Keep, true)),
             ("content only", target("a", serve("2"), 1), Some(&runs), true, false, (N::Keep, D::Install, false)),
@@ -161,20 +127,21 @@ mod tests {
             ("not ours", target("a", Dhcp::Unmanaged, 1), None, true, true, (N::Replace, D::Keep, true)),
         ] {
             let marker = runs.map(marker);
-            let running = Running { marker: marker.as_ref(), verified, dhcp_on_disk, interfaces_anew: false };
-            let (nvue, dhcp, acknowledge) = wanted;
-            assert_eq!(plan(&target, &running), Plan { nvue, dhcp, acknowledge }, "{case}");
+            let known = KnownState { marker: marker.as_ref(), verified, dhcp_on_disk, interfaces_recreated: false };
+            let (nvue, dhcp, acknowledge) = expected;
+            assert_eq!(plan(&target, &known), Plan { nvue, dhcp, acknowledge }, "{case}");
         }
     }
 
     #[test]
-    fn a_server_that_serves_looks_for_interfaces_that_were_made_anew() {
+    fn a_server_that_serves_follows_recreated_interfaces() {
         for (target, dhcp) in
             [(target("a", serve("1"), 1), DhcpStep::Install), (target("a", Dhcp::Unmanaged, 1), DhcpStep::Keep)]
         {
             let marker = marker(&target);
-            let running = Running { marker: Some(&marker), verified: false, dhcp_on_disk: true, interfaces_anew: true };
-            assert_eq!(plan(&target, &running), Plan { nvue: NvueStep::Verify, dhcp, acknowledge: false });
+            let known =
+                KnownState { marker: Some(&marker), verified: false, dhcp_on_disk: true, interfaces_recreated: true };
+            assert_eq!(plan(&target, &known), Plan { nvue: NvueStep::Verify, dhcp, acknowledge: false });
         }
     }
 }

@@ -1,3 +1,5 @@
+//! What the controller asked for last, kept on disk. The room `desired` reads and writes it.
+
 use std::{
     io,
     path::{Path, PathBuf},
@@ -5,46 +7,23 @@ use std::{
 
 use prost::Message as _;
 use proto::forge::ManagedHostNetworkConfigResponse;
-use sha2::{Digest as _, Sha256};
 
-use crate::private_file::{remove, write_private};
+use super::{
+    digest::Digest,
+    private_file::{remove, write_private},
+};
 
-/// What the controller wants, kept over restarts so that an agent that starts without a controller goes on with it.
+/// What the DPU is to do. It survives restarts, so that an agent that starts without a controller goes on with it.
 #[derive(Clone, PartialEq)]
 pub(crate) enum Intent {
+    /// Run this.
     Config(Box<ManagedHostNetworkConfigResponse>),
-    /// The host is cut off; the last configuration is kept for its underlay, which brings the DPU back.
-    Isolated {
-        last: Option<Box<ManagedHostNetworkConfigResponse>>,
-    },
-}
-
-/// SHA-256 in hexadecimal.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Digest(String);
-
-impl Digest {
-    pub(crate) fn of(parts: &[&[u8]]) -> Self {
-        let mut hash = Sha256::new();
-        for part in parts {
-            hash.update((part.len() as u64).to_be_bytes());
-            hash.update(part);
-        }
-        Self(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    pub(crate) fn short(&self) -> &str {
-        self.0.get(..12).unwrap_or(&self.0)
-    }
+    /// Cut the host off. The last configuration is kept for its underlay, over which the DPU stays reachable.
+    Isolated { last: Option<Box<ManagedHostNetworkConfigResponse>> },
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-struct Kept {
+struct StoredIntent {
     #[prost(bool, tag = "1")]
     isolated: bool,
     #[prost(message, optional, tag = "2")]
@@ -52,7 +31,7 @@ struct Kept {
 }
 
 impl Intent {
-    /// The answer, without what may change in every answer and configures nothing.
+    /// A response, without the part that may differ in every response and configures nothing.
     pub(crate) fn config(mut response: Box<ManagedHostNetworkConfigResponse>) -> Self {
         if let Some(instance) = &mut response.instance {
             instance.status = None;
@@ -68,6 +47,7 @@ impl Intent {
         }
     }
 
+    /// The intent once the site no longer knows this DPU.
     pub(crate) fn isolated(self) -> Self {
         match self {
             Self::Config(response) => Self::Isolated { last: Some(response) },
@@ -84,8 +64,8 @@ impl Intent {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let kept = Kept { isolated: self.is_isolated(), config: self.last().cloned() };
-        kept.encode_to_vec()
+        let stored = StoredIntent { isolated: self.is_isolated(), config: self.last().cloned() };
+        stored.encode_to_vec()
     }
 }
 
@@ -98,14 +78,14 @@ impl IntentFile {
     }
 
     pub(crate) fn read(&self) -> io::Result<Option<Intent>> {
-        let bytes = match types::read_file(&self.0, crate::MOST_BYTES) {
+        let bytes = match types::read_file(&self.0, crate::MAX_FILE_BYTES) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        match Kept::decode(bytes.as_slice()) {
-            Ok(Kept { isolated: true, config }) => Ok(Some(Intent::Isolated { last: config.map(Box::new) })),
-            Ok(Kept { config, .. }) => Ok(config.map(|response| Intent::Config(Box::new(response)))),
+        match StoredIntent::decode(bytes.as_slice()) {
+            Ok(StoredIntent { isolated: true, config }) => Ok(Some(Intent::Isolated { last: config.map(Box::new) })),
+            Ok(StoredIntent { config, .. }) => Ok(config.map(|response| Intent::Config(Box::new(response)))),
             Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error)),
         }
     }
@@ -114,10 +94,10 @@ impl IntentFile {
         write_private(&self.0, &intent.encode())
     }
 
-    /// Takes away what is kept. An agent that starts without it leaves alone what runs.
-    pub(crate) fn forget(&self) {
+    /// Removes the file. An agent that starts without it leaves alone what runs.
+    pub(crate) fn discard(&self) {
         if let Err(error) = remove(&self.0) {
-            tracing::error!("the former answer stays on file: {error}");
+            tracing::error!("the former response cannot be removed from the state directory: {error}");
         }
     }
 }

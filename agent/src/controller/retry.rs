@@ -1,6 +1,8 @@
+//! Pauses between tries of something that keeps failing. `agent` spaces out applies with it, `renewal` its calls.
+
 use std::time::{Duration, Instant};
 
-/// Spaces out the tries of one and the same change that keeps failing: twice the time after each failure, up to a limit.
+/// Spaces out the tries of one change that keeps failing: the pause doubles after each failure, up to a limit.
 pub(crate) struct Retry<T> {
     first: Duration,
     longest: Duration,
@@ -18,7 +20,7 @@ impl<T: PartialEq> Retry<T> {
         Self { first, longest, failing: None }
     }
 
-    /// Whether `what` may be tried at `now`; something else than what failed may always.
+    /// Whether `what` may be tried at `now`; anything other than what failed always may.
     pub(crate) fn may_try(&self, what: &T, now: Instant) -> bool {
         self.failing.as_ref().is_none_or(|failing| failing.what != *what || now >= failing.not_before)
     }
@@ -32,7 +34,7 @@ impl<T: PartialEq> Retry<T> {
         pause
     }
 
-    /// Whatever failed may be tried at once.
+    /// Forgets the failures: anything may be tried at once.
     pub(crate) fn reset(&mut self) {
         self.failing = None;
     }
@@ -43,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_to_a_limit_and_begin_anew_for_another_change() {
+    fn pauses_grow_to_a_limit_and_restart_for_another_change() {
         let now = Instant::now();
         let mut retry = Retry::new(Duration::from_secs(30), Duration::from_secs(300));
         let pauses: Vec<u64> = (0..6).map(|_| retry.failed("a", now).as_secs()).collect();
@@ -57,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_failures_are_no_fault() {
+    fn a_thousand_failures_do_not_overflow() {
         let mut retry = Retry::new(Duration::from_millis(50), Duration::from_secs(1));
         let last = (0..1000).map(|_| retry.failed((), Instant::now())).last();
         assert_eq!(last, Some(Duration::from_secs(1)));

@@ -1,4 +1,4 @@
-//! One agent at a time for a state directory.
+//! One agent at a time for a state directory. The commands `run` and `status` call it.
 
 use std::{
     fs::{File, TryLockError},
@@ -6,13 +6,13 @@ use std::{
     path::Path,
 };
 
-/// That one agent and no other runs with a state directory, for as long as this is kept. The kernel ends it with the
-/// process, however that ends.
+/// An exclusive lock on a state directory, held as long as this value lives. The kernel releases it when the process ends,
+/// however that happens.
 #[derive(Debug)]
-pub struct Sole(#[expect(dead_code, reason = "kept for its lock")] File);
+pub struct StateDirLock(#[expect(dead_code, reason = "kept for its lock")] File);
 
-impl Sole {
-    /// Takes a state directory; none if another process has it.
+impl StateDirLock {
+    /// Locks a state directory; none if another process holds the lock.
     ///
     /// # Errors
     /// If the directory or its lock cannot be used.
@@ -27,10 +27,10 @@ impl Sole {
         }
     }
 
-    /// Whether some process has a state directory.
+    /// Whether some process holds the lock of a state directory.
     ///
     /// # Errors
-    /// If the lock cannot be looked at.
+    /// If the lock cannot be examined.
     pub fn is_taken(state_dir: &Path) -> io::Result<bool> {
         let file = match File::open(state_dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -49,20 +49,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_directory_has_one_owner_until_that_ends() {
+    fn a_state_directory_has_one_owner_at_a_time() {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().join("state");
-        assert!(!Sole::is_taken(&place).unwrap());
-        let first = Sole::take(&place).unwrap().unwrap();
-        assert!(Sole::is_taken(&place).unwrap());
-        assert!(Sole::take(&place).unwrap().is_none());
+        assert!(!StateDirLock::is_taken(&place).unwrap());
+        let first = StateDirLock::take(&place).unwrap().unwrap();
+        assert!(StateDirLock::is_taken(&place).unwrap());
+        assert!(StateDirLock::take(&place).unwrap().is_none());
         // Whatever is removed from it.
         for entry in std::fs::read_dir(&place).unwrap() {
             std::fs::remove_file(entry.unwrap().path()).unwrap();
         }
-        assert!(Sole::take(&place).unwrap().is_none());
+        assert!(StateDirLock::take(&place).unwrap().is_none());
         drop(first);
-        assert!(!Sole::is_taken(&place).unwrap());
-        assert!(Sole::take(&place).unwrap().is_some());
+        assert!(!StateDirLock::is_taken(&place).unwrap());
+        assert!(StateDirLock::take(&place).unwrap().is_some());
     }
 }

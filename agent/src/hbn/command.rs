@@ -1,3 +1,6 @@
+//! Runs commands: bounded in time and output, without input, and with all their children ended. `apply`, `health` and this
+//! room call it.
+
 use std::{
     io::ErrorKind,
     process::{ExitStatus, Stdio},
@@ -8,18 +11,19 @@ use tokio::{io::AsyncReadExt as _, process::Command};
 
 use crate::parse::{ParseFault, excerpt};
 
-/// Most that is read of one output; a command that prints more is stopped.
-const MOST_OUTPUT: u64 = 8 * 1024 * 1024;
+/// Most bytes that are read from one output; a command that prints more is stopped.
+const MAX_OUTPUT: u64 = 8 * 1024 * 1024;
 
 /// What a command printed and how it ended.
 #[derive(Debug, Clone)]
-pub(crate) struct Output {
+pub(crate) struct CommandOutput {
     pub(crate) status: ExitStatus,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Output {
+impl CommandOutput {
+    /// Whether it exited with 0.
     pub(crate) fn success(&self) -> bool {
         self.status.success()
     }
@@ -33,13 +37,16 @@ impl Output {
         }
     }
 
-    /// How it ended, in a few words.
+    /// How it ended: its exit status and the first line that it printed.
     pub(crate) fn ending(&self) -> String {
-        let said = self.both();
-        let line = said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        let printed = self.both();
+        let line = printed.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         if line.is_empty() { self.status.to_string() } else { format!("{}: {}", self.status, excerpt(line)) }
     }
 }
+
+/// What a command printed, or why it did not run to its end.
+pub(crate) type CommandResult = Result<CommandOutput, CommandFault>;
 
 /// Why there is no output.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -48,22 +55,22 @@ pub(crate) enum CommandFault {
     Start { command: String, reason: String },
     #[error("`{command}` did not end within {} s and was stopped", limit.as_secs_f32())]
     TimedOut { command: String, limit: Duration },
-    #[error("`{command}` printed more than {} MiB and was stopped", MOST_OUTPUT / 1024 / 1024)]
+    #[error("`{command}` printed more than {} MiB and was stopped", MAX_OUTPUT / 1024 / 1024)]
     TooMuch { command: String },
     #[error("reading from `{command}` failed: {reason}")]
     Read { command: String, reason: String },
 }
 
-/// Runs a command with nothing on its standard input, in a process group of its own that is ended as a whole when the
-/// time is up, so that no child of a child lives on.
-pub(crate) async fn run(prefix: &[String], arguments: &[&str], limit: Duration) -> Result<Output, CommandFault> {
+/// Runs a command with nothing on its standard input, in a process group of its own. The whole group is killed when the
+/// time is up, so that no descendant lives on.
+pub(crate) async fn run(prefix: &[String], arguments: &[&str], limit: Duration) -> Result<CommandOutput, CommandFault> {
     let name = || prefix.iter().map(String::as_str).chain(arguments.iter().copied()).collect::<Vec<_>>().join(" ");
     let start = |reason: String| CommandFault::Start { command: name(), reason };
     let Some((program, first)) = prefix.split_first() else { return Err(start("no command is configured".into())) };
     let mut child = Command::new(program)
         .args(first)
         .args(arguments)
-        // Words and widths that parsers know, whatever the agent's own environment says.
+        // The language and line width that the parsers expect, whatever the agent's own environment says.
         .envs([("LC_ALL", "C.UTF-8"), ("COLUMNS", "1000"), ("TERM", "dumb"), ("PAGER", "cat")])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -80,13 +87,16 @@ pub(crate) async fn run(prefix: &[String], arguments: &[&str], limit: Duration) 
         Ok(Err(error)) if error.kind() == ErrorKind::FileTooLarge => Err(CommandFault::TooMuch { command: name() }),
         Ok(Err(error)) => Err(CommandFault::Read { command: name(), reason: error.to_string() }),
         Ok(Ok((stdout, stderr, status))) => {
-            group.leave();
-            Ok(Output { status, stdout, stderr })
+            group.disarm();
+            Ok(CommandOutput { status, stdout, stderr })
         }
     }
 }
 
-/// Runs a command and reads what it printed; in words why that gives nothing.
+/// Runs a command and parses what it printed.
+///
+/// # Errors
+/// Why there is no result, as text.
 pub(crate) async fn ask<T>(
     prefix: &[String],
     arguments: &[&str],
@@ -100,11 +110,12 @@ pub(crate) async fn ask<T>(
     }
 }
 
-/// A process group that is ended when the command did not end by itself.
+/// A process group that is killed unless its command ended by itself.
 struct Group(Option<rustix::process::Pid>);
 
 impl Group {
-    fn leave(mut self) {
+    /// The command ended: nothing is left to kill.
+    fn disarm(mut self) {
         self.0 = None;
     }
 }
@@ -112,19 +123,19 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
-            // It may have ended in this moment; then there is nothing to end.
+            // It may have ended just now; then there is nothing to kill.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
     }
 }
 
-/// All of a pipe as text, unless it is more than is bearable.
+/// All of a pipe as text, up to the limit.
 async fn read(pipe: Option<impl tokio::io::AsyncRead + Unpin>) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     if let Some(pipe) = pipe {
-        pipe.take(MOST_OUTPUT + 1).read_to_end(&mut bytes).await?;
+        pipe.take(MAX_OUTPUT + 1).read_to_end(&mut bytes).await?;
     }
-    if bytes.len() as u64 > MOST_OUTPUT {
+    if bytes.len() as u64 > MAX_OUTPUT {
         return Err(ErrorKind::FileTooLarge.into());
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -149,7 +160,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn a_question_finds_nobody_to_answer() {
+    async fn a_prompt_gets_no_input() {
         let output = run(&shell("read answer || echo nobody"), &[], Duration::from_secs(5)).await.unwrap();
         assert_eq!(output.stdout, "nobody\n");
     }

@@ -1,3 +1,5 @@
+//! The report: what this DPU runs and how healthy it is, as the message that the controller takes, and the call.
+
 use proto::{
     MachineId,
     common::InstanceId,
@@ -6,49 +8,61 @@ use proto::{
         LastDhcpRequest, ManagedHostNetworkConfigResponse, NetworkSecurityGroupStatus,
     },
 };
+use types::HealthReport;
 
-use crate::{config::MacAddress, health::Findings, marker::Versions, observe::Ports};
+use super::connection::{Controller, bounded, describe};
+use crate::{config::MacAddress, hbn::HostPorts, state::Versions};
 
-/// What one pass has to tell.
+/// What one pass has to report.
 pub(crate) struct Report<'a> {
-    pub(crate) id: &'a MachineId,
-    /// The versions that are known to run; none while anything about them is in doubt.
+    /// The versions that are known to run; none while anything about them is uncertain.
     pub(crate) runs: Option<&'a Versions>,
-    /// What the controller last wanted.
-    pub(crate) wanted: Option<&'a ManagedHostNetworkConfigResponse>,
+    /// The configuration that the controller asked for last.
+    pub(crate) desired: Option<&'a ManagedHostNetworkConfigResponse>,
     /// Why that does not run.
     pub(crate) error: Option<&'a str>,
-    pub(crate) findings: &'a Findings,
-    /// What HBN tells about the host's ports.
-    pub(crate) ports: &'a Ports,
+    pub(crate) health: &'a HealthReport,
+    /// What HBN knows of the host's ports.
+    pub(crate) ports: &'a HostPorts,
     /// When the host last asked for its address.
     pub(crate) dhcp_requests: Vec<LastDhcpRequest>,
-    /// MAC address of the host's physical function, if the operator told it.
+    /// MAC address of the host's physical function, if it is configured.
     pub(crate) host_mac: Option<MacAddress>,
-    /// When this DPU's certificate ends, in seconds since the epoch.
-    pub(crate) certificate_expiry: Option<i64>,
 }
 
-/// The message for the controller.
-pub(crate) fn status(report: &Report<'_>) -> DpuNetworkStatus {
+impl Controller {
+    /// Sends a report.
+    pub(super) async fn report(&mut self, id: &MachineId, report: &Report<'_>) -> Result<(), String> {
+        let mut client = self.client().map_err(|fault| fault.to_string())?;
+        let expiry = self.certificate().map(|validity| validity.end);
+        let message = message(id, expiry, report);
+        bounded(self.call_limit(), client.record_dpu_network_status(message)).await.map_err(|status| {
+            self.after(&status);
+            describe(&status)
+        })
+    }
+}
+
+/// The report as a message.
+fn message(id: &MachineId, certificate_expiry: Option<i64>, report: &Report<'_>) -> DpuNetworkStatus {
     let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    let instance = report.wanted.and_then(|wanted| wanted.instance.as_ref());
+    let instance = report.desired.and_then(|desired| desired.instance.as_ref());
     DpuNetworkStatus {
-        dpu_machine_id: Some(report.id.into()),
+        dpu_machine_id: Some(id.into()),
         network_config_version: report.runs.map(|runs| runs.managed_host.clone()),
         instance_network_config_version: report.runs.and_then(|runs| runs.instance_network.clone()),
         instance_id: report.runs.and_then(|runs| runs.instance_id.clone()).map(|value| InstanceId { value }),
-        interfaces: match (report.runs, report.wanted) {
+        interfaces: match (report.runs, report.desired) {
             // The interfaces in the message are those that run only if its version does.
-            (Some(runs), Some(wanted)) if runs.managed_host == wanted.managed_host_config_version => {
-                interfaces(wanted, report)
+            (Some(runs), Some(desired)) if runs.managed_host == desired.managed_host_config_version => {
+                interfaces(desired, report)
             }
             _ => Vec::new(),
         },
         network_config_error: report.error.map(str::to_owned),
         dpu_agent_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-        client_certificate_expiry_unix_epoch_secs: report.certificate_expiry,
-        dpu_health: Some(report.findings.report()),
+        client_certificate_expiry_unix_epoch_secs: certificate_expiry,
+        dpu_health: Some(report.health.clone().into()),
         last_dhcp_requests: report.dhcp_requests.clone(),
         instance_config_version: report.runs.and_then(|runs| runs.instance_config.clone()),
         dpu_extension_service_version: instance.and_then(|instance| text(&instance.dpu_extension_service_version)),
@@ -57,21 +71,21 @@ pub(crate) fn status(report: &Report<'_>) -> DpuNetworkStatus {
 }
 
 fn interfaces(
-    wanted: &ManagedHostNetworkConfigResponse,
+    desired: &ManagedHostNetworkConfigResponse,
     report: &Report<'_>,
 ) -> Vec<InstanceInterfaceStatusObservation> {
     let one = |interface| observation(interface, report);
-    if wanted.use_admin_network {
-        wanted.admin_interface.iter().map(one).collect()
+    if desired.use_admin_network {
+        desired.admin_interface.iter().map(one).collect()
     } else {
-        wanted.tenant_interfaces.iter().map(one).collect()
+        desired.tenant_interfaces.iter().map(one).collect()
     }
 }
 
 fn observation(interface: &FlatInterfaceConfig, report: &Report<'_>) -> InstanceInterfaceStatusObservation {
     let physical = interface.function_type == i32::from(InterfaceFunctionType::Physical);
-    let told = report.host_mac.filter(|_| physical).map(|mac| mac.to_string());
-    let mac = told.or_else(|| report.ports.host_mac(interface.vlan_id).map(str::to_owned));
+    let configured = report.host_mac.filter(|_| physical).map(|mac| mac.to_string());
+    let mac = configured.or_else(|| report.ports.host_mac(interface.vlan_id).map(str::to_owned));
     let v6 = interface.ipv6_interface_config.as_ref();
     let some = |v4: &str, v6: Option<&String>| -> Vec<String> {
         let texts = [Some(v4), v6.map(String::as_str)];
