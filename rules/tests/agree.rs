@@ -384,7 +384,7 @@ fn pack(guards: &[String]) -> Result<RuleSet, TestCaseError> {
 fn varied(guards: Vec<String>) -> Vec<String> {
     let first = format!("{NAMES}{FUNCTIONS}").lines().count() + 1;
     let loaded = load_files([("rules.rhai".to_owned(), text_of(&guards))], &LoadOptions::default());
-    let faults = loaded.map_or_else(|faults| faults.faults, |_| Vec::new());
+    let faults = loaded.map_or_else(|faults| faults.diagnostics, |_| Vec::new());
     let constant = |n: usize| faults.iter().any(|fault| fault.check == "constant" && fault.place.line == first + n);
     let vary = |(n, guard)| if constant(n) { format!("({guard}) == h.instance.present") } else { guard };
     guards.into_iter().enumerate().map(vary).collect()

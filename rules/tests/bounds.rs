@@ -5,12 +5,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rules::{LoadOptions, PackFaults, RuleSet, load_files, load_pack, read_tests};
+use rules::{LoadError, LoadOptions, RuleSet, load_files, load_pack, read_tests};
 
 const END: &str = "initial(\"A\");\nstate(\"B\").terminal().no_sla().wait(\"end\");\n";
 const ONE: &str = "state(\"A\").no_sla().go(\"B\").when(|h| h.instance.present).wait(\"x\");";
 
-fn load(rules: &str) -> Result<RuleSet, PackFaults> {
+fn load(rules: &str) -> Result<RuleSet, LoadError> {
     load_files([("rules.rhai".to_owned(), format!("{END}{rules}"))], &LoadOptions::default())
 }
 
@@ -102,7 +102,7 @@ fn functions_that_call_each_other_often_are_refused_where_they_are_used() {
         let started = Instant::now();
         let faults = load(&rules).unwrap_err();
         assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
-        let limits: Vec<_> = faults.faults.iter().filter(|fault| fault.check == "limit").collect();
+        let limits: Vec<_> = faults.diagnostics.iter().filter(|fault| fault.check == "limit").collect();
         assert!(!limits.is_empty(), "{faults}");
         assert!(
             faults.to_string().contains("comes to more than 10000 parts with its functions written out"),

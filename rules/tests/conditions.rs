@@ -14,7 +14,7 @@ state("B").terminal().no_sla().wait("B");
 
 fn faults(rules: &str) -> Vec<String> {
     let files = [("names.rhai".to_owned(), NAMES.to_owned()), ("rules.rhai".to_owned(), rules.to_owned())];
-    let faults = load_files(files, &LoadOptions::default()).map_or_else(|faults| faults.faults, |_| Vec::new());
+    let faults = load_files(files, &LoadOptions::default()).map_or_else(|faults| faults.diagnostics, |_| Vec::new());
     faults.iter().map(ToString::to_string).filter(|fault| !fault.contains("no state passes gate")).collect()
 }
 

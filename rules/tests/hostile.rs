@@ -6,7 +6,7 @@ use rules::{Decision, FaultKind, LoadOptions, Snapshot, load_files};
 
 const END: &str = "initial(\"A\");\nstate(\"B\").terminal().no_sla().wait(\"end\");\n";
 
-fn load(rules: &str) -> Result<rules::RuleSet, rules::PackFaults> {
+fn load(rules: &str) -> Result<rules::RuleSet, rules::LoadError> {
     load_files([("rules.rhai".to_owned(), format!("{END}{rules}"))], &LoadOptions::default())
 }
 

@@ -3,13 +3,13 @@
 //! Arms are read top to bottom, those of rules for any state first, and the first that applies decides. A guard that
 //! fails counts as a closed gate: the host stays and the failure is its outcome.
 
-mod divert;
 mod dpus;
+mod fallback;
 mod outcome;
 
 use std::sync::Arc;
 
-pub use divert::Diversion;
+pub use fallback::Fallback;
 
 use crate::{
     eval::{
@@ -23,7 +23,7 @@ use crate::{
         guard::Selection,
         pack::{Arm, DeclaredState},
         snapshot::{Dpu, Snapshot},
-        trace::{ArmResult, Decided, Step, Trace},
+        trace::{ArmResult, Decided, Trace, TraceStep},
     },
 };
 
@@ -41,7 +41,7 @@ impl Tracer for Trace {
 
     fn step(&mut self, arm: usize, dpu: Option<usize>, result: ArmResult) {
         let arm = u32::try_from(arm).unwrap_or(u32::MAX);
-        self.steps.push(Step { arm, dpu: dpu.and_then(|dpu| u16::try_from(dpu).ok()), result });
+        self.steps.push(TraceStep { arm, dpu: dpu.and_then(|dpu| u16::try_from(dpu).ok()), result });
     }
 }
 
@@ -54,7 +54,7 @@ impl Tracer for Untraced {
 }
 
 /// What the arms of a state came to.
-pub(crate) enum Outcome<'r> {
+pub(crate) enum ArmsOutcome<'r> {
     /// This arm decides, for the host, or for the DPU it was tried for.
     Arm(&'r Arm),
     /// The gate of this arm is closed.
@@ -85,9 +85,9 @@ impl RuleSet {
             return unknown_state(&snapshot.state.path);
         };
         let env = self.env(snapshot);
-        if prepared.some_any_applies.as_ref().is_none_or(|some| some.to(&env)) {
+        if prepared.any_arm_applies.as_ref().is_none_or(|some| some.to(&env)) {
             let any = self.run(prepared.any_steps.iter(), &env, None, tracer);
-            if !matches!(any, Outcome::Nothing) {
+            if !matches!(any, ArmsOutcome::Nothing) {
                 return self.conclude(any, state, &env);
             }
         } else {
@@ -107,7 +107,7 @@ impl RuleSet {
         env: &Env<'_>,
         dpu: Option<usize>,
         tracer: &mut impl Tracer,
-    ) -> Outcome<'r> {
+    ) -> ArmsOutcome<'r> {
         let arm = |number: usize| self.arms.get(number);
         for step in steps {
             let number = step.number;
@@ -119,33 +119,33 @@ impl RuleSet {
                 }
                 Err(error) => {
                     tracer.step(number, dpu, ArmResult::Failed);
-                    return arm(number).map_or(Outcome::Nothing, |arm| Outcome::Failed(error, arm, None));
+                    return arm(number).map_or(ArmsOutcome::Nothing, |arm| ArmsOutcome::Failed(error, arm, None));
                 }
             }
-            let (gate, asks) = match &step.outcome {
-                ArmOutcome::Gate(gate, asks) => (*gate, asks),
+            let (gate, condition) = match &step.outcome {
+                ArmOutcome::Gate(gate, condition) => (*gate, condition),
                 ArmOutcome::Stays => {
                     tracer.step(number, dpu, ArmResult::Blocked);
-                    return arm(number).map_or(Outcome::Nothing, Outcome::Arm);
+                    return arm(number).map_or(ArmsOutcome::Nothing, ArmsOutcome::Arm);
                 }
                 ArmOutcome::Moves => {
                     tracer.step(number, dpu, ArmResult::Taken);
-                    return arm(number).map_or(Outcome::Nothing, Outcome::Arm);
+                    return arm(number).map_or(ArmsOutcome::Nothing, ArmsOutcome::Arm);
                 }
             };
-            match asks.hold(env) {
+            match condition.hold(env) {
                 Ok(true) => tracer.step(number, dpu, ArmResult::Passed),
                 Ok(false) => {
                     tracer.step(number, dpu, ArmResult::Blocked);
-                    return arm(number).map_or(Outcome::Nothing, |arm| Outcome::Closed(arm, gate));
+                    return arm(number).map_or(ArmsOutcome::Nothing, |arm| ArmsOutcome::Closed(arm, gate));
                 }
                 Err(error) => {
                     tracer.step(number, dpu, ArmResult::Failed);
-                    return arm(number).map_or(Outcome::Nothing, |arm| Outcome::Failed(error, arm, Some(gate)));
+                    return arm(number).map_or(ArmsOutcome::Nothing, |arm| ArmsOutcome::Failed(error, arm, Some(gate)));
                 }
             }
         }
-        Outcome::Nothing
+        ArmsOutcome::Nothing
     }
 
     /// The first moment, in seconds from now, at which time alone can change what this state's arms say.

@@ -5,7 +5,7 @@
 use crate::{
     eval::{
         env::Env,
-        evaluate::Watch,
+        evaluate::Observer,
         health::{Content, Contribution},
     },
     ir::{
@@ -39,7 +39,7 @@ pub(crate) fn dpu_name(dpu: &Dpu) -> String {
     if dpu.name.is_empty() { dpu.id.clone() } else { dpu.name.clone() }
 }
 
-impl Watch for Evidence {
+impl Observer for Evidence {
     const EXPLAINS: bool = true;
 
     fn fact(&mut self, at: &FactRef, env: &Env<'_>) {

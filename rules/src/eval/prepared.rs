@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::{
-    eval::{compile::Asks, env::Env, time::Timed},
+    eval::{compile::Conjunction, env::Env, time::Timed},
     ir::{
         expr::Evaluated,
-        guard::{Guard, Wanted},
+        guard::{Guard, Polarity},
         health::Reports,
         pack::{Arm, DeclaredState, Pack, Verb, arm_guards},
-        snapshot::question::Test,
+        snapshot::predicate::Predicate,
         specialise::Specialise,
         state_path::StatePath,
     },
@@ -21,7 +21,7 @@ pub(crate) struct PreparedState {
     /// Arms of rules for any state, to be read one after the other.
     pub(crate) any_steps: Box<[PreparedArm]>,
     /// Tells in one go whether one of those applies: mostly none does.
-    pub(crate) some_any_applies: Option<SomeApplies>,
+    pub(crate) any_arm_applies: Option<AnyArmApplies>,
     /// Its own arms.
     pub(crate) steps: Box<[PreparedArm]>,
     /// What of its guards follows the clock.
@@ -38,16 +38,16 @@ struct Preparing<'a> {
 }
 
 impl Preparing<'_> {
-    fn asks(&self, guard: &Guard, wanted: Wanted) -> Asks {
+    fn condition(&self, guard: &Guard, polarity: Polarity) -> Conjunction {
         let state = Specialise { path: self.path, reports: self.reports };
-        state.expr(&guard.wanted(wanted)).compile(self.reports)
+        state.expr(&guard.condition(polarity)).compile(self.reports)
     }
 
     /// The conditions of an arm, and that some DPU fits if it chooses DPUs.
-    fn conditions(&self, arm: &Arm) -> Asks {
-        let conditions = arm.conditions.iter().map(|(guard, wanted)| self.asks(guard, *wanted));
-        let select = arm.select.iter().map(|(guard, _)| self.asks(guard, Wanted::Yes).of_some_dpu(0));
-        Asks::all(conditions.chain(select))
+    fn conditions(&self, arm: &Arm) -> Conjunction {
+        let conditions = arm.conditions.iter().map(|(guard, polarity)| self.condition(guard, *polarity));
+        let select = arm.select.iter().map(|(guard, _)| self.condition(guard, Polarity::When).for_any_dpu(0));
+        Conjunction::all(conditions.chain(select))
     }
 
     /// Those of the arms that can apply.
@@ -63,7 +63,7 @@ impl Preparing<'_> {
         }
         let outcome = match arm.verb {
             Verb::Pass { gate, .. } => {
-                ArmOutcome::Gate(gate, self.asks(&self.pack.gates.get(gate)?.guard, Wanted::Yes))
+                ArmOutcome::Gate(gate, self.condition(&self.pack.gates.get(gate)?.guard, Polarity::When))
             }
             Verb::Wait(_) | Verb::Fail(_) => ArmOutcome::Stays,
             Verb::Go(_) | Verb::HostGo(_) | Verb::Delete => ArmOutcome::Moves,
@@ -83,10 +83,10 @@ impl Preparing<'_> {
     }
 
     /// None if it cannot be told without failing.
-    fn some_applies(&self, numbers: &[usize]) -> Option<SomeApplies> {
+    fn any_applies(&self, numbers: &[usize]) -> Option<AnyArmApplies> {
         let arms = numbers.iter().filter_map(|number| self.pack.arms.get(*number));
-        let asks = arms.map(|arm| self.conditions(arm)).filter(|asks| !asks.is_never());
-        Asks::one_of(asks.collect()).into_test_of_each(0).ok().map(SomeApplies)
+        let condition = arms.map(|arm| self.conditions(arm)).filter(|condition| !condition.is_never());
+        Conjunction::one_of(condition.collect()).into_dpu_predicate(0).ok().map(AnyArmApplies)
     }
 }
 
@@ -100,7 +100,7 @@ impl PreparedState {
         own.timed(&state.arms, &mut timed);
         Self {
             any_steps: in_state.arms(&state.any_arms),
-            some_any_applies: in_state.some_applies(&state.any_arms),
+            any_arm_applies: in_state.any_applies(&state.any_arms),
             steps: own.arms(&state.arms),
             timed,
         }
@@ -113,7 +113,7 @@ pub(crate) struct PreparedArm {
     /// Number of the arm.
     pub(crate) number: usize,
     /// Its conditions hold, and some DPU fits if the arm chooses DPUs.
-    conditions: Asks,
+    conditions: Conjunction,
     pub(crate) outcome: ArmOutcome,
 }
 
@@ -123,7 +123,7 @@ pub(crate) enum ArmOutcome {
     Stays,
     Moves,
     /// With the gate's question.
-    Gate(usize, Asks),
+    Gate(usize, Conjunction),
 }
 
 impl PreparedArm {
@@ -134,15 +134,15 @@ impl PreparedArm {
 }
 
 /// Tells in one go whether one of several arms applies.
-pub(crate) struct SomeApplies(Test);
+pub(crate) struct AnyArmApplies(Predicate);
 
-impl std::fmt::Debug for SomeApplies {
+impl std::fmt::Debug for AnyArmApplies {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("SomeApplies")
     }
 }
 
-impl SomeApplies {
+impl AnyArmApplies {
     #[inline]
     pub(crate) fn to(&self, env: &Env<'_>) -> bool {
         (self.0)(env.host, env.dpu(0))

@@ -1,23 +1,23 @@
 //! When a guard can change its answer by the passing of time alone.
 //!
 //! A comparison of ages is linear in time, so the moment it flips can be computed. Where it cannot, the host is looked
-//! at again after [`FALLBACK`].
+//! at again after [`RECHECK_FALLBACK`].
 
 use crate::{
-    eval::{env::Env, evaluate::Unwatched},
+    eval::{env::Env, evaluate::Unobserved},
     ir::{
         expr::{Expr, FactRef, Quantifier, Record},
         health::{Reports, Source},
         line::{Compare, Line},
         operand::Operand,
-        operators::{Op, Time},
+        operators::{Op, TimeDependence},
         snapshot::FactType,
     },
 };
 
 /// Seconds after which an answer is asked for again if the moment it flips is not known: ages count whole seconds, so no
 /// change is missed.
-const FALLBACK: i64 = 1;
+const RECHECK_FALLBACK: i64 = 1;
 
 /// What guards ask that follows the clock: comparisons, each of them once.
 #[derive(Debug, Default)]
@@ -114,7 +114,7 @@ fn flip(expr: &Expr, env: &Env<'_>) -> Option<i64> {
     match expr {
         Expr::Each(_, depth, parts) => match &**parts {
             [body] => soonest(env.host.dpus.iter().map(|dpu| flip(body, &env.with(*depth, dpu)))),
-            [body, list] => match list.eval(env, &mut Unwatched) {
+            [body, list] => match list.eval(env, &mut Unobserved) {
                 Ok(Operand::Texts(texts)) => soonest(texts.iter().map(|text| flip(body, &env.with_item(*depth, text)))),
                 _ => None,
             },
@@ -126,9 +126,11 @@ fn flip(expr: &Expr, env: &Env<'_>) -> Option<i64> {
             soonest(timed.iter().map(|part| flip(part, env)))
         }
         Expr::Apply(op, parts) => match (op.entry().time, &**parts) {
-            (Time::Order(compare), [left, right]) => compared(compare, line(left, env), line(right, env)),
-            (Time::Equal, [left, right]) => equal(left, right, env),
-            (Time::Opaque | Time::Linear(_), parts) => soonest(parts.iter().map(|part| moves(part, env))),
+            (TimeDependence::Order(compare), [left, right]) => compared(compare, line(left, env), line(right, env)),
+            (TimeDependence::Equal, [left, right]) => equal(left, right, env),
+            (TimeDependence::Opaque | TimeDependence::Linear(_), parts) => {
+                soonest(parts.iter().map(|part| next_change(part, env)))
+            }
             (_, parts) => soonest(parts.iter().map(|part| flip(part, env))),
         },
         other => soonest(other.children().iter().map(|part| flip(part, env))),
@@ -137,19 +139,19 @@ fn flip(expr: &Expr, env: &Env<'_>) -> Option<i64> {
 
 /// Two numbers are equal until their lines part; what is absent, or a version, does not age.
 fn equal(left: &Expr, right: &Expr, env: &Env<'_>) -> Option<i64> {
-    match (left.eval(env, &mut Unwatched), right.eval(env, &mut Unwatched)) {
+    match (left.eval(env, &mut Unobserved), right.eval(env, &mut Unobserved)) {
         (Ok(Operand::Int(_)), Ok(Operand::Int(_))) => compared(Compare::Equal, line(left, env), line(right, env)),
-        (Err(_), _) | (_, Err(_)) => Some(FALLBACK),
+        (Err(_), _) | (_, Err(_)) => Some(RECHECK_FALLBACK),
         _ => soonest([flip(left, env), flip(right, env)].into_iter()),
     }
 }
 
 /// When a value can change, of which it is not known how the answer follows it.
-fn moves(part: &Expr, env: &Env<'_>) -> Option<i64> {
-    match part.eval(env, &mut Unwatched) {
+fn next_change(part: &Expr, env: &Env<'_>) -> Option<i64> {
+    match part.eval(env, &mut Unobserved) {
         Ok(Operand::Int(_)) | Err(_) => match line(part, env) {
             Some(line) if line.slope == 0 => None,
-            _ => Some(FALLBACK),
+            _ => Some(RECHECK_FALLBACK),
         },
         _ => flip(part, env),
     }
@@ -158,7 +160,7 @@ fn moves(part: &Expr, env: &Env<'_>) -> Option<i64> {
 fn compared(compare: Compare, left: Option<Line>, right: Option<Line>) -> Option<i64> {
     match left.zip(right).and_then(|(left, right)| left.minus(right)) {
         Some(difference) => difference.flip(compare),
-        None => Some(FALLBACK),
+        None => Some(RECHECK_FALLBACK),
     }
 }
 
@@ -169,8 +171,8 @@ fn aged(fact: &FactRef, value: i64) -> Line {
 /// A number as a line over time, if it is one.
 fn line(expr: &Expr, env: &Env<'_>) -> Option<Line> {
     let still = || {
-        let moves = soonest(expr.children().iter().map(|part| moves(part, env))).is_some();
-        let value = if moves { None } else { expr.eval(env, &mut Unwatched).ok() };
+        let moves = soonest(expr.children().iter().map(|part| next_change(part, env))).is_some();
+        let value = if moves { None } else { expr.eval(env, &mut Unobserved).ok() };
         value.map(|value| Line::flat(value.int()))
     };
     match expr {
@@ -184,19 +186,19 @@ fn line(expr: &Expr, env: &Env<'_>) -> Option<Line> {
             Some(_) => None,
         },
         Expr::Each(Quantifier::Count, ..) | Expr::Report(..) => match flip(expr, env) {
-            None => expr.eval(env, &mut Unwatched).ok().map(|value| Line::flat(value.int())),
+            None => expr.eval(env, &mut Unobserved).ok().map(|value| Line::flat(value.int())),
             Some(_) => None,
         },
-        Expr::Apply(Op::Then, parts) => line(parts.last()?, env),
+        Expr::Apply(Op::Sequence, parts) => line(parts.last()?, env),
         Expr::Apply(op, parts) => match (op.entry().time, &**parts) {
-            (Time::Linear(linear), parts) => {
+            (TimeDependence::Linear(linear), parts) => {
                 linear(&parts.iter().map(|part| line(part, env)).collect::<Option<Vec<_>>>()?)
             }
-            (Time::FirstKnown, [Expr::Fact(fact), otherwise]) => match fact.value(env) {
+            (TimeDependence::FirstKnown, [Expr::Fact(fact), otherwise]) => match fact.value(env) {
                 Operand::Int(value) => Some(aged(fact, value)),
                 _ => line(otherwise, env),
             },
-            (Time::FirstKnown, [first, otherwise]) => match first.eval(env, &mut Unwatched).ok()? {
+            (TimeDependence::FirstKnown, [first, otherwise]) => match first.eval(env, &mut Unobserved).ok()? {
                 Operand::Absent => line(otherwise, env),
                 _ => line(first, env),
             },

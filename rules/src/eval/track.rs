@@ -4,7 +4,7 @@ use crate::{
     eval::RuleSet,
     ir::{
         health::Source,
-        reads::Reads,
+        read_set::ReadSet,
         snapshot::{Dpu, Fact, FactType, NO_DPU, Snapshot},
     },
 };
@@ -37,7 +37,7 @@ impl RuleSet {
             && self.no_sla_while.as_ref().is_none_or(|guard| self.same(&guard.reads, before, after))
     }
 
-    fn same(&self, reads: &Reads, before: &Snapshot, after: &Snapshot) -> bool {
+    fn same(&self, reads: &ReadSet, before: &Snapshot, after: &Snapshot) -> bool {
         let pairs = || before.dpus.iter().zip(&after.dpus);
         let same = reads.facts.iter().all(|fact| match fact.area {
             "dpu" => pairs().all(|(a, b)| same_fact(fact, (before, a), (after, b))),

@@ -31,9 +31,9 @@ pub(crate) enum Expr {
     Int(i64),
     Text(Arc<str>),
     /// A list of texts that is written in the rule.
-    Words(Arc<[Arc<str>]>),
+    TextList(Arc<[Arc<str>]>),
     /// A list of numbers that is written in the rule.
-    Numbers(Arc<[i64]>),
+    IntList(Arc<[i64]>),
     Fact(FactRef),
     /// The text of a list that is bound at a depth.
     Item(u8),
@@ -179,8 +179,8 @@ impl Expr {
     /// How many parts it has, words of lists included.
     pub(crate) fn size(&self) -> usize {
         let own = match self {
-            Self::Words(words) => words.len(),
-            Self::Numbers(numbers) => numbers.len(),
+            Self::TextList(words) => words.len(),
+            Self::IntList(numbers) => numbers.len(),
             _ => 1,
         };
         own + self.children().iter().map(Self::size).sum::<usize>()

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::ir::{expr::Expr, fault::Place, reads::Reads};
+use crate::ir::{diagnostic::Place, expr::Expr, read_set::ReadSet};
 
 /// Whether a condition has to hold or not to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    Yes,
-    No,
+pub(crate) enum Polarity {
+    When,
+    Unless,
 }
 
 /// Which of the DPUs that fit an arm's actions are for.
@@ -27,30 +27,30 @@ pub(crate) struct Guard {
     /// It takes a DPU as its second parameter.
     pub(crate) of_dpu: bool,
     pub(crate) expr: Arc<Expr>,
-    pub(crate) reads: Reads,
+    pub(crate) reads: ReadSet,
     /// It has no fault, and no setting of a site has a part in it: that its answer never changes is a mistake.
-    pub(crate) own: bool,
+    pub(crate) lintable: bool,
 }
 
 impl Guard {
     /// The guard, or its opposite.
-    pub(crate) fn wanted(&self, wanted: Wanted) -> Expr {
-        match wanted {
-            Wanted::Yes => (*self.expr).clone(),
-            Wanted::No => (*self.expr).clone().not(),
+    pub(crate) fn condition(&self, polarity: Polarity) -> Expr {
+        match polarity {
+            Polarity::When => (*self.expr).clone(),
+            Polarity::Unless => (*self.expr).clone().not(),
         }
     }
 }
 
 /// A number about a host: the time limit of a state.
 #[derive(Debug, Clone)]
-pub(crate) struct Number {
+pub(crate) struct TimeLimit {
     pub(crate) expr: Expr,
-    pub(crate) reads: Reads,
+    pub(crate) reads: ReadSet,
 }
 
-impl From<i64> for Number {
-    fn from(number: i64) -> Self {
-        Self { expr: Expr::Int(number), reads: Reads::default() }
+impl From<i64> for TimeLimit {
+    fn from(seconds: i64) -> Self {
+        Self { expr: Expr::Int(seconds), reads: ReadSet::default() }
     }
 }

@@ -16,8 +16,8 @@ pub(crate) enum Operand<'a> {
     Text(Cow<'a, str>),
     Version(ConfigVersion),
     Texts(&'a [String]),
-    Words(&'a [Arc<str>]),
-    Numbers(&'a [i64]),
+    TextList(&'a [Arc<str>]),
+    IntList(&'a [i64]),
 }
 
 impl From<bool> for Operand<'_> {
@@ -83,8 +83,8 @@ impl<'a> Operand<'a> {
         match (self, item) {
             (Self::Text(text), Self::Text(part)) => text.contains(&**part),
             (Self::Texts(list), Self::Text(item)) => list.iter().any(|text| text == item),
-            (Self::Words(list), Self::Text(item)) => list.iter().any(|word| **word == **item),
-            (Self::Numbers(list), Self::Int(item)) => list.contains(item),
+            (Self::TextList(list), Self::Text(item)) => list.iter().any(|word| **word == **item),
+            (Self::IntList(list), Self::Int(item)) => list.contains(item),
             _ => false,
         }
     }
@@ -94,8 +94,8 @@ impl<'a> Operand<'a> {
         match self {
             Self::Text(text) => text.chars().count(),
             Self::Texts(list) => list.len(),
-            Self::Words(list) => list.len(),
-            Self::Numbers(list) => list.len(),
+            Self::TextList(list) => list.len(),
+            Self::IntList(list) => list.len(),
             _ => 0,
         }
     }
@@ -104,8 +104,8 @@ impl<'a> Operand<'a> {
     pub(crate) fn first(&self) -> Self {
         match self {
             Self::Texts(list) => list.first().map(|text| Self::Text(Cow::Borrowed(text))),
-            Self::Words(list) => list.first().map(|word| Self::Text(Cow::Borrowed(word))),
-            Self::Numbers(list) => list.first().map(|number| Self::Int(*number)),
+            Self::TextList(list) => list.first().map(|word| Self::Text(Cow::Borrowed(word))),
+            Self::IntList(list) => list.first().map(|number| Self::Int(*number)),
             _ => None,
         }
         .unwrap_or(Self::Absent)

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use Kind::{Bool, Int, MaybeInt, MaybeText, Numbers, Shown, Text, Texts, Version, Words};
+use Kind::{Bool, Int, IntList, MaybeInt, MaybeText, Shown, Text, TextList, Texts, Version};
 
 use crate::ir::{
     expr::{Evaluated, GuardError},
@@ -18,7 +18,7 @@ pub(crate) enum Op {
     And,
     Or,
     Not,
-    Then,
+    Sequence,
     Equal,
     Less,
     LessEqual,
@@ -58,8 +58,8 @@ pub(crate) enum Kind {
     /// A list of texts: a fact.
     Texts,
     /// A list of texts that is written in the rule.
-    Words,
-    Numbers,
+    TextList,
+    IntList,
     /// A number that can be absent.
     MaybeInt,
     MaybeText,
@@ -69,18 +69,18 @@ pub(crate) enum Kind {
 
 /// What a literal text has to be among, when it meets a text of which the words are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Literal {
+pub(crate) enum LiteralRule {
     /// Anything.
     Any,
     /// The beginning of one.
-    Beginning,
+    Prefix,
     /// The path of a state, or of those below it.
-    State,
+    StatePath,
 }
 
 /// How an answer follows the clock.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Time {
+pub(crate) enum TimeDependence {
     /// It changes only when one of its parts does.
     Parts,
     /// Two numbers compare.
@@ -102,9 +102,9 @@ pub(crate) struct Operator {
     pub(crate) name: &'static str,
     /// Kinds of arguments that it takes, and the kind of its answer for them.
     pub(crate) takes: &'static [(&'static [Kind], Kind)],
-    pub(crate) literal: Literal,
+    pub(crate) literal: LiteralRule,
     pub(crate) can_fail: bool,
-    pub(crate) time: Time,
+    pub(crate) time: TimeDependence,
     pub(crate) apply: for<'a> fn(&[Operand<'a>]) -> Evaluated<Operand<'a>>,
 }
 
@@ -118,7 +118,7 @@ impl Op {
     pub(crate) fn compare(self) -> Option<Compare> {
         match (self, self.entry().time) {
             (Self::Equal, _) => Some(Compare::Equal),
-            (_, Time::Order(compare)) => Some(compare),
+            (_, TimeDependence::Order(compare)) => Some(compare),
             _ => None,
         }
     }
@@ -131,7 +131,7 @@ const fn plain(
     takes: &'static [(&'static [Kind], Kind)],
     apply: for<'a> fn(&[Operand<'a>]) -> Evaluated<Operand<'a>>,
 ) -> Operator {
-    Operator { op, name, takes, literal: Literal::Any, can_fail: false, time: Time::Opaque, apply }
+    Operator { op, name, takes, literal: LiteralRule::Any, can_fail: false, time: TimeDependence::Opaque, apply }
 }
 
 const fn order(
@@ -140,7 +140,7 @@ const fn order(
     compare: Compare,
     apply: for<'a> fn(&[Operand<'a>]) -> Evaluated<Operand<'a>>,
 ) -> Operator {
-    Operator { time: Time::Order(compare), ..plain(op, name, &[(&[Int, Int], Bool)], apply) }
+    Operator { time: TimeDependence::Order(compare), ..plain(op, name, &[(&[Int, Int], Bool)], apply) }
 }
 
 /// An entry for arithmetic, which fails where the answer is no number of 64 bits.
@@ -148,13 +148,13 @@ const fn arithmetic(
     op: Op,
     name: &'static str,
     takes: &'static [(&'static [Kind], Kind)],
-    time: Time,
+    time: TimeDependence,
     apply: for<'a> fn(&[Operand<'a>]) -> Evaluated<Operand<'a>>,
 ) -> Operator {
     Operator { can_fail: true, time, ..plain(op, name, takes, apply) }
 }
 
-const fn with_literal(literal: Literal, operator: Operator) -> Operator {
+const fn with_literal(literal: LiteralRule, operator: Operator) -> Operator {
     Operator { literal, ..operator }
 }
 
@@ -163,33 +163,43 @@ const INTS: &[(&[Kind], Kind)] = &[(&[Int, Int], Int)];
 /// All operators, in the order of [`Op`].
 pub(crate) static OPERATORS: [Operator; 31] = [
     // These three are asked part by part, until one decides.
-    Operator { time: Time::Parts, ..plain(Op::And, "&&", &[], |of| Ok(of.iter().all(|a| *a == true).into())) },
-    Operator { time: Time::Parts, ..plain(Op::Or, "||", &[], |of| Ok(of.iter().any(|a| *a == true).into())) },
-    Operator { time: Time::Parts, ..plain(Op::Not, "!", &[(&[Bool], Bool)], |of| Ok((of[0] != true).into())) },
+    Operator {
+        time: TimeDependence::Parts,
+        ..plain(Op::And, "&&", &[], |of| Ok(of.iter().all(|a| *a == true).into()))
+    },
+    Operator { time: TimeDependence::Parts, ..plain(Op::Or, "||", &[], |of| Ok(of.iter().any(|a| *a == true).into())) },
+    Operator {
+        time: TimeDependence::Parts,
+        ..plain(Op::Not, "!", &[(&[Bool], Bool)], |of| Ok((of[0] != true).into()))
+    },
     // What was bound by `let` before the last is asked for all the same: it can fail.
-    Operator { time: Time::Parts, ..plain(Op::Then, "let", &[], |of| Ok(of[of.len() - 1].clone())) },
-    Operator { time: Time::Equal, ..plain(Op::Equal, "==", &[], |of| Ok(of[0].equals(&of[1]).into())) },
+    Operator { time: TimeDependence::Parts, ..plain(Op::Sequence, "let", &[], |of| Ok(of[of.len() - 1].clone())) },
+    Operator { time: TimeDependence::Equal, ..plain(Op::Equal, "==", &[], |of| Ok(of[0].equals(&of[1]).into())) },
     order(Op::Less, "<", Compare::Less, |of| compared(Compare::Less, of)),
     order(Op::LessEqual, "<=", Compare::LessEqual, |of| compared(Compare::LessEqual, of)),
     order(Op::Greater, ">", Compare::Greater, |of| compared(Compare::Greater, of)),
     order(Op::GreaterEqual, ">=", Compare::GreaterEqual, |of| compared(Compare::GreaterEqual, of)),
-    arithmetic(Op::Add, "+", INTS, Time::Linear(|of| of[0].plus(of[1])), |of| ints(of, i64::checked_add)),
-    arithmetic(Op::Subtract, "-", INTS, Time::Linear(|of| of[0].minus(of[1])), |of| ints(of, i64::checked_sub)),
-    arithmetic(Op::Multiply, "*", INTS, Time::Linear(times), |of| ints(of, i64::checked_mul)),
-    arithmetic(Op::Divide, "/", INTS, Time::Opaque, |of| divided(of, i64::checked_div)),
-    arithmetic(Op::Remainder, "%", INTS, Time::Opaque, |of| divided(of, i64::checked_rem)),
-    arithmetic(Op::Negate, "-", &[(&[Int], Int)], Time::Linear(|of| of[0].times(-1)), |of| int(of, i64::checked_neg)),
+    arithmetic(Op::Add, "+", INTS, TimeDependence::Linear(|of| of[0].plus(of[1])), |of| ints(of, i64::checked_add)),
+    arithmetic(Op::Subtract, "-", INTS, TimeDependence::Linear(|of| of[0].minus(of[1])), |of| {
+        ints(of, i64::checked_sub)
+    }),
+    arithmetic(Op::Multiply, "*", INTS, TimeDependence::Linear(times), |of| ints(of, i64::checked_mul)),
+    arithmetic(Op::Divide, "/", INTS, TimeDependence::Opaque, |of| divided(of, i64::checked_div)),
+    arithmetic(Op::Remainder, "%", INTS, TimeDependence::Opaque, |of| divided(of, i64::checked_rem)),
+    arithmetic(Op::Negate, "-", &[(&[Int], Int)], TimeDependence::Linear(|of| of[0].times(-1)), |of| {
+        int(of, i64::checked_neg)
+    }),
     plain(Op::Join, "+", &[(&[Text, Shown], Text), (&[Shown, Text], Text)], |of| {
         Ok(Operand::Text(Cow::Owned(joined(of))))
     }),
     Operator {
-        time: Time::FirstKnown,
+        time: TimeDependence::FirstKnown,
         ..plain(Op::OrElse, "or", &[(&[MaybeInt, Int], Int), (&[MaybeText, Text], Text)], |of| {
             Ok(if of[0] == Operand::Absent { of[1].clone() } else { of[0].clone() })
         })
     },
     Operator {
-        time: Time::Parts,
+        time: TimeDependence::Parts,
         ..plain(Op::Known, "known", &[(&[MaybeInt], Bool), (&[MaybeText], Bool), (&[Version], Bool)], |of| {
             Ok((of[0] != Operand::Absent).into())
         })
@@ -197,32 +207,38 @@ pub(crate) static OPERATORS: [Operator; 31] = [
     plain(
         Op::Contains,
         "contains",
-        &[(&[Texts, Text], Bool), (&[Words, Text], Bool), (&[Numbers, Int], Bool), (&[Text, Text], Bool)],
+        &[(&[Texts, Text], Bool), (&[TextList, Text], Bool), (&[IntList, Int], Bool), (&[Text, Text], Bool)],
         |of| Ok(of[0].contains(&of[1]).into()),
     ),
     with_literal(
-        Literal::Beginning,
+        LiteralRule::Prefix,
         plain(Op::StartsWith, "starts_with", &[(&[Text, Text], Bool)], |of| {
             Ok(texts(of, |text, start| text.starts_with(start)))
         }),
     ),
     plain(Op::EndsWith, "ends_with", &[(&[Text, Text], Bool)], |of| Ok(texts(of, |text, end| text.ends_with(end)))),
-    with_literal(Literal::State, plain(Op::Within, "within", &[(&[Text, Text], Bool)], |of| Ok(texts(of, is_within)))),
+    with_literal(
+        LiteralRule::StatePath,
+        plain(Op::Within, "within", &[(&[Text, Text], Bool)], |of| Ok(texts(of, is_within))),
+    ),
     plain(Op::VersionAtLeast, "version_at_least", &[(&[Text, Text], Bool)], |of| Ok(texts(of, version_at_least))),
     plain(Op::ToLower, "to_lower", &[(&[Text], Text)], |of| Ok(Operand::Text(Cow::Owned(of[0].text().to_lowercase())))),
     plain(Op::ToUpper, "to_upper", &[(&[Text], Text)], |of| Ok(Operand::Text(Cow::Owned(of[0].text().to_uppercase())))),
-    plain(Op::Length, "len", &[(&[Texts], Int), (&[Words], Int), (&[Numbers], Int), (&[Text], Int)], |of| {
+    plain(Op::Length, "len", &[(&[Texts], Int), (&[TextList], Int), (&[IntList], Int), (&[Text], Int)], |of| {
         Ok(Operand::Int(i64::try_from(of[0].length()).unwrap_or(i64::MAX)))
     }),
-    plain(Op::IsEmpty, "is_empty", &[(&[Texts], Bool), (&[Words], Bool), (&[Numbers], Bool), (&[Text], Bool)], |of| {
-        Ok((of[0].length() == 0).into())
-    }),
-    plain(Op::First, "first", &[(&[Texts], MaybeText), (&[Words], MaybeText), (&[Numbers], MaybeInt)], |of| {
+    plain(
+        Op::IsEmpty,
+        "is_empty",
+        &[(&[Texts], Bool), (&[TextList], Bool), (&[IntList], Bool), (&[Text], Bool)],
+        |of| Ok((of[0].length() == 0).into()),
+    ),
+    plain(Op::First, "first", &[(&[Texts], MaybeText), (&[TextList], MaybeText), (&[IntList], MaybeInt)], |of| {
         Ok(of[0].first())
     }),
     plain(Op::Min, "min", INTS, |of| ints(of, |a, b| Some(a.min(b)))),
     plain(Op::Max, "max", INTS, |of| ints(of, |a, b| Some(a.max(b)))),
-    arithmetic(Op::Abs, "abs", &[(&[Int], Int)], Time::Opaque, |of| int(of, i64::checked_abs)),
+    arithmetic(Op::Abs, "abs", &[(&[Int], Int)], TimeDependence::Opaque, |of| int(of, i64::checked_abs)),
 ];
 
 fn compared<'a>(compare: Compare, of: &[Operand<'a>]) -> Evaluated<Operand<'a>> {

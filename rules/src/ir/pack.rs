@@ -7,10 +7,10 @@ use std::{
 
 use crate::ir::{
     decision::{Action, OnFailure},
-    fault::Place,
-    guard::{Guard, Number, Selection, Wanted},
+    diagnostic::Place,
+    guard::{Guard, Polarity, Selection, TimeLimit},
     health::Reports,
-    reads::Reads,
+    read_set::ReadSet,
     signature::Signature,
     state_path::StatePath,
     view::Views,
@@ -27,8 +27,8 @@ pub struct Pack {
     pub(crate) arms: Vec<Arm>,
     pub(crate) gates: Vec<Gate>,
     pub(crate) reports: Arc<Reports>,
-    pub(crate) counters: Vec<Kept>,
-    pub(crate) notes: Vec<Kept>,
+    pub(crate) counters: Vec<Retained>,
+    pub(crate) notes: Vec<Retained>,
     pub(crate) no_sla_while: Option<Guard>,
     pub(crate) views: Views,
     pub(crate) probes: Vec<Arc<str>>,
@@ -68,12 +68,12 @@ pub(crate) struct DeclaredState {
     /// DPUs in it do not take part: barriers do not wait for them.
     pub(crate) aside: bool,
     pub(crate) entry: bool,
-    pub(crate) sla: Option<Number>,
+    pub(crate) sla: Option<TimeLimit>,
     /// Arms of rules for any state, in order.
     pub(crate) any_arms: Vec<usize>,
     /// Its own arms, in order.
     pub(crate) arms: Vec<usize>,
-    pub(crate) reads: Reads,
+    pub(crate) reads: ReadSet,
 }
 
 /// One arm of a state or of a rule for any state.
@@ -83,7 +83,7 @@ pub(crate) struct Arm {
     /// Name of the rule for any state that it belongs to.
     pub(crate) rule: Option<Arc<str>>,
     pub(crate) verb: Verb,
-    pub(crate) conditions: Vec<(Guard, Wanted)>,
+    pub(crate) conditions: Vec<(Guard, Polarity)>,
     pub(crate) select: Option<(Guard, Selection)>,
     pub(crate) split: Option<(Guard, Option<usize>)>,
     pub(crate) actions: Vec<Action>,
@@ -122,7 +122,7 @@ pub(crate) struct Gate {
 
 /// A counter or note, and the states between which it survives a move.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct Retained {
     pub(crate) name: Arc<str>,
     pub(crate) within: Vec<Arc<str>>,
 }

@@ -28,7 +28,7 @@ impl Specialise<'_> {
             Expr::Apply(Op::Not, parts) if parts.len() == 1 => {
                 parts.into_iter().next().map_or(Expr::Bool(false), Expr::not)
             }
-            Expr::Apply(Op::Then, parts) => self.then(parts),
+            Expr::Apply(Op::Sequence, parts) => self.then(parts),
             Expr::Apply(op, parts) => constant(op, &parts).unwrap_or(Expr::Apply(op, parts)),
             other => other,
         }
@@ -69,7 +69,7 @@ impl Specialise<'_> {
             return last;
         }
         parts.push(last);
-        Expr::Apply(Op::Then, parts.into())
+        Expr::Apply(Op::Sequence, parts.into())
     }
 
     fn can_fail(&self, expr: &Expr) -> bool {
@@ -95,8 +95,8 @@ impl Expr {
             Self::Bool(value) => Operand::Bool(*value),
             Self::Int(value) => Operand::Int(*value),
             Self::Text(text) => Operand::Text((&**text).into()),
-            Self::Words(words) => Operand::Words(words),
-            Self::Numbers(numbers) => Operand::Numbers(numbers),
+            Self::TextList(words) => Operand::TextList(words),
+            Self::IntList(numbers) => Operand::IntList(numbers),
             _ => return None,
         })
     }

@@ -17,12 +17,12 @@ pub struct Decided {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
     /// One step an arm, and a DPU where DPUs decide one by one.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TraceStep>,
 }
 
 /// One arm that was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub struct TraceStep {
     /// Number of the arm in the rule set.
     pub arm: u32,
     /// Position of the DPU it was tried for, if it was tried for one.

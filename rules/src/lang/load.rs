@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     ir::{
-        fault::{Faults, PackFaults, Place, did_you_mean},
+        diagnostic::{Diagnostics, LoadError, Place, did_you_mean},
         limits,
         pack::Pack,
     },
@@ -19,7 +19,7 @@ use crate::{
         declare::{Collector, place},
         lower::names::Functions,
         resolve,
-        sandbox::{Meter, sandbox},
+        sandbox::{StepBudget, sandbox},
     },
 };
 
@@ -35,7 +35,7 @@ pub struct LoadOptions {
 }
 
 /// Runs the scripts once, and resolves and checks what they declared.
-pub(crate) fn load_sources(sources: BTreeMap<Arc<str>, Arc<str>>, options: &LoadOptions) -> Result<Pack, PackFaults> {
+pub(crate) fn load_sources(sources: BTreeMap<Arc<str>, Arc<str>>, options: &LoadOptions) -> Result<Pack, LoadError> {
     let collector = Collector::default();
     let mut engine = sandbox(limits::OPERATIONS);
     allow_verbs(&mut engine);
@@ -43,31 +43,32 @@ pub(crate) fn load_sources(sources: BTreeMap<Arc<str>, Arc<str>>, options: &Load
     collector.register(&mut engine);
     let verbs = names(&engine.gen_fn_signatures(false));
 
-    let mut faults = Faults::default();
-    let asts = if too_large(&sources, &mut faults) { Vec::new() } else { compile(&engine, &sources, &mut faults) };
+    let mut diagnostics = Diagnostics::default();
+    let asts =
+        if too_large(&sources, &mut diagnostics) { Vec::new() } else { compile(&engine, &sources, &mut diagnostics) };
     let mut functions = Functions::default();
     let mut library = AST::empty();
     for (file, ast) in &asts {
         for name in functions.add(file, ast) {
             let whole = Place { file: file.clone(), line: 0, column: 0 };
             let message = format!("another file has a function `{name}` as well");
-            faults.hint("duplicate", &whole, message, "functions are known in all files: keep one of them");
+            diagnostics.error("duplicate", &whole, message, "functions are known in all files: keep one of them");
         }
         library = library.merge(&ast.clone_functions_only());
     }
     for (file, ast) in &asts {
         let mut runnable = library.merge(ast);
         runnable.set_source(file.as_ref());
-        let _meter = Meter::new(limits::OPERATIONS);
+        let _meter = StepBudget::new(limits::OPERATIONS);
         if let Err(error) = engine.run_ast_with_scope(&mut Scope::new(), &runnable) {
-            runtime_fault(file, &error, &engine, &mut faults);
+            runtime_error(file, &error, &engine, &mut diagnostics);
         }
     }
     let mut declarations = collector.take();
-    faults.0.append(&mut declarations.faults.0);
+    diagnostics.0.append(&mut declarations.diagnostics.0);
     if sources.is_empty() {
         let whole = Place { file: "".into(), line: 0, column: 0 };
-        faults.hint("empty", &whole, "the pack has no files", "a pack is a directory with `*.rhai` files");
+        diagnostics.error("empty", &whole, "the pack has no files", "a pack is a directory with `*.rhai` files");
     }
 
     let input = resolve::Input {
@@ -77,33 +78,33 @@ pub(crate) fn load_sources(sources: BTreeMap<Arc<str>, Arc<str>>, options: &Load
         verbs,
         sources: sources.clone(),
         hash: hash(&sources),
-        incomplete: !faults.0.is_empty(),
+        incomplete: !diagnostics.0.is_empty(),
     };
-    let rules = resolve::resolve(input, options, &mut faults);
+    let rules = resolve::resolve(input, options, &mut diagnostics);
     match rules {
-        Some(rules) if faults.0.is_empty() => Ok(rules),
+        Some(rules) if diagnostics.0.is_empty() => Ok(rules),
         _ => {
-            faults.0.sort();
-            faults.0.dedup();
-            Err(PackFaults { faults: faults.0, sources })
+            diagnostics.0.sort();
+            diagnostics.0.dedup();
+            Err(LoadError { diagnostics: diagnostics.0, sources })
         }
     }
 }
 
 /// The pack has more files, or longer ones, than a pack may have.
-fn too_large(sources: &BTreeMap<Arc<str>, Arc<str>>, faults: &mut Faults) -> bool {
+fn too_large(sources: &BTreeMap<Arc<str>, Arc<str>>, diagnostics: &mut Diagnostics) -> bool {
     for (file, text) in sources {
         let whole = Place { file: file.clone(), line: 0, column: 0 };
         if u64::try_from(text.len()).is_ok_and(|bytes| bytes > limits::FILE_BYTES) {
             let message = format!("the file has more than {} bytes", limits::FILE_BYTES);
-            faults.hint("limit", &whole, message, "split it");
+            diagnostics.error("limit", &whole, message, "split it");
         }
     }
     if sources.len() > limits::FILES {
         let whole = Place { file: "".into(), line: 0, column: 0 };
-        faults.hint("limit", &whole, format!("it has more than {} files", limits::FILES), "join some of them");
+        diagnostics.error("limit", &whole, format!("it has more than {} files", limits::FILES), "join some of them");
     }
-    !faults.0.is_empty()
+    !diagnostics.0.is_empty()
 }
 
 /// `go` and `with` are reserved words of rhai that it does not use.
@@ -125,7 +126,11 @@ pub(crate) fn names(signatures: &[String]) -> HashSet<String> {
     signatures.iter().filter_map(|signature| signature.split('(').next()).map(str::to_owned).collect()
 }
 
-fn compile(engine: &Engine, sources: &BTreeMap<Arc<str>, Arc<str>>, faults: &mut Faults) -> Vec<(Arc<str>, AST)> {
+fn compile(
+    engine: &Engine,
+    sources: &BTreeMap<Arc<str>, Arc<str>>,
+    diagnostics: &mut Diagnostics,
+) -> Vec<(Arc<str>, AST)> {
     let mut asts = Vec::new();
     for (file, text) in sources {
         match engine.compile(text.as_ref()) {
@@ -140,7 +145,7 @@ fn compile(engine: &Engine, sources: &BTreeMap<Arc<str>, Arc<str>>, faults: &mut
                     ParseErrorType::VariableUndefined(_) => "a guard sees nothing but its parameters",
                     _ => "look for a bracket, comma, semicolon or quote that is missing here or before",
                 };
-                faults.hint("syntax", &place(file, position), message, hint);
+                diagnostics.error("syntax", &place(file, position), message, hint);
             }
         }
     }
@@ -148,7 +153,7 @@ fn compile(engine: &Engine, sources: &BTreeMap<Arc<str>, Arc<str>>, faults: &mut
 }
 
 /// A script stopped: a verb that does not exist, a limit, or an error of rhai.
-fn runtime_fault(file: &Arc<str>, error: &EvalAltResult, engine: &Engine, faults: &mut Faults) {
+fn runtime_error(file: &Arc<str>, error: &EvalAltResult, engine: &Engine, diagnostics: &mut Diagnostics) {
     let inner = error.unwrap_inner();
     let at = place(file, inner.position());
     match inner {
@@ -158,18 +163,23 @@ fn runtime_fault(file: &Arc<str>, error: &EvalAltResult, engine: &Engine, faults
             let known = signatures.iter().filter_map(|known| known.split('(').next()).collect::<HashSet<_>>();
             if known.contains(name) {
                 let message = format!("`{name}` does not take these arguments here: {signature}");
-                faults.hint("unknown-verb", &at, message, "the verbs are listed in the README of the rules");
+                diagnostics.error("unknown-verb", &at, message, "the verbs are listed in the README of the rules");
             } else {
                 let hint = did_you_mean(name, known, || "the verbs are listed in the README of the rules".to_owned());
-                faults.hint("unknown-verb", &at, format!("unknown verb `{name}`"), hint);
+                diagnostics.error("unknown-verb", &at, format!("unknown verb `{name}`"), hint);
             }
         }
         EvalAltResult::ErrorTooManyOperations(_) | EvalAltResult::ErrorTerminated(..) => {
             let message = format!("the file takes more than {} steps to run", limits::OPERATIONS);
-            faults.hint("limit", &at, message, "declarations need no loops");
+            diagnostics.error("limit", &at, message, "declarations need no loops");
         }
         inner => {
-            faults.hint("script", &at, inner.to_string(), "a file of rules only declares: it needs no code of its own");
+            diagnostics.error(
+                "script",
+                &at,
+                inner.to_string(),
+                "a file of rules only declares: it needs no code of its own",
+            );
         }
     }
 }

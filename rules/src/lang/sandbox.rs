@@ -66,12 +66,12 @@ fn step() -> Option<Dynamic> {
 
 /// Counts the steps that scripts take on this thread while it lives, and stops them when they are too many. What one
 /// takes inside another one's counts for both.
-pub(crate) struct Meter {
+pub(crate) struct StepBudget {
     outer: u64,
     given: u64,
 }
 
-impl Meter {
+impl StepBudget {
     pub(crate) fn new(most: u64) -> Self {
         let outer = LEFT.get();
         let given = most.min(outer);
@@ -80,7 +80,7 @@ impl Meter {
     }
 }
 
-impl Drop for Meter {
+impl Drop for StepBudget {
     fn drop(&mut self) {
         LEFT.set(self.outer.saturating_sub(self.given.saturating_sub(LEFT.get())));
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     eval::RuleSet,
-    ir::pack::Kept,
+    ir::pack::Retained,
     suite::graph::{Graph, GraphArm},
 };
 
@@ -135,7 +135,7 @@ fn without_limit(rules: &RuleSet) -> BTreeMap<String, Lines> {
     guard.map(|guard| ("time limits".to_owned(), vec![format!("do not count when {}", guard.text)])).collect()
 }
 
-fn kept(kept: &[Kept]) -> BTreeMap<String, Lines> {
+fn kept(kept: &[Retained]) -> BTreeMap<String, Lines> {
     let kept = kept.iter().map(|kept| (kept.name.to_string(), vec![format!("kept in [{}]", kept.within.join(", "))]));
     kept.collect()
 }

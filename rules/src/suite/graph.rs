@@ -9,7 +9,7 @@ use crate::{
     ir::{
         decision::{Action, OnFailure},
         expr::Expr,
-        guard::{Selection, Wanted},
+        guard::{Polarity, Selection},
         pack::{Arm, StateKind, Verb, targets},
     },
 };
@@ -163,8 +163,12 @@ impl RuleSet {
             _ => None,
         };
         let mut guards = Vec::new();
-        for (guard, wanted) in &arm.conditions {
-            guards.push(if *wanted == Wanted::Yes { guard.text.to_string() } else { format!("not {}", guard.text) });
+        for (guard, polarity) in &arm.conditions {
+            guards.push(if *polarity == Polarity::When {
+                guard.text.to_string()
+            } else {
+                format!("not {}", guard.text)
+            });
         }
         let others = arm.select.iter().map(|(guard, _)| guard).chain(gate.map(|gate| &gate.guard));
         guards.extend(others.map(|guard| guard.text.to_string()));

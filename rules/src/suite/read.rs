@@ -16,9 +16,9 @@ pub(super) fn suite(text: &str) -> Result<Suite, String> {
     if u64::try_from(text.len()).is_ok_and(|bytes| bytes > FILE_BYTES) {
         return Err(format!("the file has more than {FILE_BYTES} bytes: split it"));
     }
-    shallow(text)?;
+    check_nesting(text)?;
     let values = Cell::new(0);
-    let count = Count { values: &values };
+    let count = ValueCounter { values: &values };
     count.deserialize(serde_yaml::Deserializer::from_str(text)).map_err(|error| error.to_string())?;
     let suite: Suite = serde_yaml::from_str(text).map_err(|error| error.to_string())?;
     if suite.cases.len() > TEST_CASES {
@@ -29,7 +29,7 @@ pub(super) fn suite(text: &str) -> Result<Suite, String> {
 
 /// The reader takes time by the square of the depth of brackets, before it says that they are too many. One in a text
 /// counts as well: that many that nobody closes stand in no text.
-fn shallow(text: &str) -> Result<(), String> {
+fn check_nesting(text: &str) -> Result<(), String> {
     let mut depth = 0_usize;
     for (line, text) in text.lines().enumerate() {
         for byte in text.bytes() {
@@ -47,7 +47,7 @@ fn shallow(text: &str) -> Result<(), String> {
 }
 
 /// A case may have so many DPUs, whose common facts come to so many values each, beside others.
-pub(super) fn within(dpus: usize, of_each: usize, others: usize) -> Result<(), String> {
+pub(super) fn check_size(dpus: usize, of_each: usize, others: usize) -> Result<(), String> {
     if dpus > DPUS {
         return Err(format!("`dpus` is {dpus}: a case has {DPUS} DPUs at most"));
     }
@@ -58,22 +58,22 @@ pub(super) fn within(dpus: usize, of_each: usize, others: usize) -> Result<(), S
 }
 
 /// A value and all those in it.
-pub(super) fn values(value: &Yaml) -> usize {
+pub(super) fn count(value: &Yaml) -> usize {
     match value {
-        Yaml::Sequence(list) => 1 + list.iter().map(values).sum::<usize>(),
-        Yaml::Mapping(map) => 1 + map.iter().map(|(key, value)| values(key) + values(value)).sum::<usize>(),
-        Yaml::Tagged(tagged) => 1 + values(&tagged.value),
+        Yaml::Sequence(list) => 1 + list.iter().map(count).sum::<usize>(),
+        Yaml::Mapping(map) => 1 + map.iter().map(|(key, value)| count(key) + count(value)).sum::<usize>(),
+        Yaml::Tagged(tagged) => 1 + count(&tagged.value),
         _ => 1,
     }
 }
 
 /// Reads a value, those in it, and those that aliases stand for, to count them. Keeps nothing.
 #[derive(Clone, Copy)]
-struct Count<'c> {
+struct ValueCounter<'c> {
     values: &'c Cell<usize>,
 }
 
-impl<'de> DeserializeSeed<'de> for Count<'_> {
+impl<'de> DeserializeSeed<'de> for ValueCounter<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
@@ -95,7 +95,7 @@ macro_rules! single {
     )+ };
 }
 
-impl<'de> Visitor<'de> for Count<'_> {
+impl<'de> Visitor<'de> for ValueCounter<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,13 +5,13 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     eval::{
         RuleSet,
-        decide::{Outcome, actions},
+        decide::{ArmsOutcome, actions},
         env::Env,
     },
     ir::{
         decision::{Decision, Delete, DpuStep, FailureChange, Fault, FaultKind, Go, Wait},
         expr::GuardError,
-        pack::{Arm, DeclaredState, Kept, Verb},
+        pack::{Arm, DeclaredState, Retained, Verb},
         snapshot::Snapshot,
         state_path::StatePath,
     },
@@ -19,12 +19,12 @@ use crate::{
 
 impl RuleSet {
     /// The decision for a host whose state is its own, or for a whole host in states of DPUs.
-    pub(super) fn conclude(&self, outcome: Outcome<'_>, state: &DeclaredState, env: &Env<'_>) -> Decision {
+    pub(super) fn conclude(&self, outcome: ArmsOutcome<'_>, state: &DeclaredState, env: &Env<'_>) -> Decision {
         match outcome {
-            Outcome::Arm(arm) => self.carry_out(arm, state, env),
-            Outcome::Closed(arm, gate) => self.closed(arm, gate, state, env),
-            Outcome::Failed(error, arm, gate) => self.failed(&error, arm, gate, state, env),
-            Outcome::Nothing => Decision::Wait(self.wait("no rule of this state applies".into(), state, env)),
+            ArmsOutcome::Arm(arm) => self.carry_out(arm, state, env),
+            ArmsOutcome::Closed(arm, gate) => self.closed(arm, gate, state, env),
+            ArmsOutcome::Failed(error, arm, gate) => self.failed(&error, arm, gate, state, env),
+            ArmsOutcome::Nothing => Decision::Wait(self.wait("no rule of this state applies".into(), state, env)),
         }
     }
 
@@ -171,7 +171,7 @@ pub(super) fn failure(arm: &Arm, dpu: Option<&str>) -> FailureChange {
 }
 
 /// The values that survive a move to a state.
-pub(super) fn kept<T: Clone>(values: &BTreeMap<String, T>, rules: &[Kept], to: &StatePath) -> BTreeMap<String, T> {
+pub(super) fn kept<T: Clone>(values: &BTreeMap<String, T>, rules: &[Retained], to: &StatePath) -> BTreeMap<String, T> {
     if values.is_empty() {
         return BTreeMap::new();
     }

@@ -7,7 +7,7 @@ use types::ConfigVersion;
 
 use crate::ir::snapshot::{
     Dpu, Snapshot,
-    question::{Question, Test, of_value},
+    predicate::{FactPredicate, Predicate, compile_value},
 };
 
 /// What a guard sees when it reads a fact.
@@ -84,7 +84,7 @@ pub(crate) type Field<T> = for<'a> fn(&'a Snapshot, &'a Dpu) -> &'a T;
 
 /// The field of a fact that is often compared with another fact.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Typed {
+pub(crate) enum FieldGetter {
     Bool(Field<bool>),
     Int(Field<i64>),
     Version(Field<Option<ConfigVersion>>),
@@ -109,8 +109,8 @@ pub struct Fact {
     /// It follows from moments that are stored, or from other facts, and cannot be set by itself.
     pub derived: bool,
     pub(crate) get: Getter,
-    pub(crate) typed: fn() -> Typed,
-    pub(crate) test: fn(Question) -> Test,
+    pub(crate) typed: fn() -> FieldGetter,
+    pub(crate) compile: fn(FactPredicate) -> Predicate,
 }
 
 impl Fact {
@@ -133,14 +133,14 @@ pub(crate) trait FactField: Sized + 'static {
     const KIND: FactType;
     const OPTIONAL: bool = false;
     fn value(&self) -> Value<'_>;
-    fn test(read: impl Read<Self>, question: Question) -> Test {
-        of_value(move |s, d| read(s, d).value(), question)
+    fn compile(read: impl Read<Self>, predicate: FactPredicate) -> Predicate {
+        compile_value(move |s, d| read(s, d).value(), predicate)
     }
-    fn typed(_field: Field<Self>) -> Typed {
-        Typed::Other
+    fn typed(_field: Field<Self>) -> FieldGetter {
+        FieldGetter::Other
     }
-    fn typed_option(_field: Field<Option<Self>>) -> Typed {
-        Typed::Other
+    fn typed_option(_field: Field<Option<Self>>) -> FieldGetter {
+        FieldGetter::Other
     }
 }
 
@@ -149,8 +149,8 @@ impl FactField for bool {
     fn value(&self) -> Value<'_> {
         Value::Bool(*self)
     }
-    fn typed(field: Field<Self>) -> Typed {
-        Typed::Bool(field)
+    fn typed(field: Field<Self>) -> FieldGetter {
+        FieldGetter::Bool(field)
     }
 }
 
@@ -159,8 +159,8 @@ impl FactField for i64 {
     fn value(&self) -> Value<'_> {
         Value::Int(*self)
     }
-    fn typed(field: Field<Self>) -> Typed {
-        Typed::Int(field)
+    fn typed(field: Field<Self>) -> FieldGetter {
+        FieldGetter::Int(field)
     }
 }
 
@@ -183,8 +183,8 @@ impl FactField for ConfigVersion {
     fn value(&self) -> Value<'_> {
         Value::Version(*self)
     }
-    fn typed_option(field: Field<Option<Self>>) -> Typed {
-        Typed::Version(field)
+    fn typed_option(field: Field<Option<Self>>) -> FieldGetter {
+        FieldGetter::Version(field)
     }
 }
 
@@ -194,7 +194,7 @@ impl<T: FactField> FactField for Option<T> {
     fn value(&self) -> Value<'_> {
         self.as_ref().map_or(Value::Absent, T::value)
     }
-    fn typed(field: Field<Self>) -> Typed {
+    fn typed(field: Field<Self>) -> FieldGetter {
         T::typed_option(field)
     }
 }
@@ -263,9 +263,9 @@ macro_rules! area {
                         let _ = ($snapshot, $dpu);
                         &$place.$fact
                     }),
-                    test: |question| <$type as $crate::ir::snapshot::dictionary::FactField>::test(
+                    compile: |predicate| <$type as $crate::ir::snapshot::dictionary::FactField>::compile(
                         |$snapshot, $dpu| { let _ = ($snapshot, $dpu); &$place.$fact },
-                        question,
+                        predicate,
                     ),
                 }, )+)*
                 $($( $crate::ir::snapshot::dictionary::Fact {
@@ -277,10 +277,10 @@ macro_rules! area {
                     supplier: $origin,
                     derived: true,
                     get: |$snapshot, $dpu| { let _ = ($snapshot, $dpu); $value },
-                    typed: || $crate::ir::snapshot::dictionary::Typed::Other,
-                    test: |question| $crate::ir::snapshot::question::of_value(
+                    typed: || $crate::ir::snapshot::dictionary::FieldGetter::Other,
+                    compile: |predicate| $crate::ir::snapshot::predicate::compile_value(
                         |$snapshot, $dpu| { let _ = ($snapshot, $dpu); $value },
-                        question,
+                        predicate,
                     ),
                 }, )+)*
             ];

@@ -22,7 +22,7 @@ pub struct HostHealth {
 impl HostHealth {
     /// Nothing is stored for the host or its rack.
     #[inline]
-    pub(crate) fn is_quiet(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.replace.is_none() && self.merges.is_empty() && self.rack_replace.is_none() && self.rack_merges.is_empty()
     }
 }

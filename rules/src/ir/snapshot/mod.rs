@@ -11,7 +11,7 @@ mod dpu;
 mod health;
 mod host;
 mod instance;
-pub(crate) mod question;
+pub(crate) mod predicate;
 mod requests;
 mod state;
 mod values;
@@ -25,7 +25,7 @@ pub use checks::{
 };
 pub use credentials::{Credentials, Rotation};
 pub use dictionary::{Fact, FactType, Value};
-pub(crate) use dictionary::{NO_DPU, Typed};
+pub(crate) use dictionary::{FieldGetter, NO_DPU};
 pub use dpu::{DpfPhase, Dpu, InstallTask, SecureBoot};
 pub use health::{DpuHealth, HostHealth};
 pub use host::{Answer, Host};

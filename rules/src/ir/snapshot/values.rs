@@ -16,8 +16,8 @@ pub(super) fn age<'a>(now: Micros, since: Option<Micros>) -> Value<'a> {
 }
 
 /// `moment` is known and strictly later than `than`.
-pub(super) fn after<'a>(moment: Option<Micros>, than: Micros) -> Value<'a> {
-    Value::Bool(moment.is_some_and(|moment| moment > than))
+pub(super) fn after<'a>(timestamp: Option<Micros>, than: Micros) -> Value<'a> {
+    Value::Bool(timestamp.is_some_and(|timestamp| timestamp > than))
 }
 
 /// Versions as text in the serialised form.

@@ -4,21 +4,21 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::ir::{
+    diagnostic::{Diagnostics, Place},
     expr::Owner,
-    fault::{Faults, Place},
     guard::Guard,
     pack::{Arm, DeclaredState, Pack, Verb},
-    reads::{Reads, RecordKind},
+    read_set::{ReadSet, RecordKind},
     specialise::Specialise,
 };
 
-pub(super) fn check(rules: &Pack, faults: &mut Faults) {
-    never_counted(rules, faults);
+pub(super) fn check(rules: &Pack, diagnostics: &mut Diagnostics) {
+    never_written(rules, diagnostics);
     for state in &rules.states {
-        forgotten_at_once(state, rules, faults);
+        lost_on_move(state, rules, diagnostics);
     }
-    never_beyond_one(rules, faults);
-    never_here(rules, faults);
+    never_above_one(rules, diagnostics);
+    always_absent(rules, diagnostics);
 }
 
 impl Pack {
@@ -50,7 +50,7 @@ fn target<'r>(arm: &Arm, rules: &'r Pack) -> Option<&'r DeclaredState> {
 }
 
 /// Counters that are read and never counted, notes that are read and never written.
-fn never_counted(rules: &Pack, faults: &mut Faults) {
+fn never_written(rules: &Pack, diagnostics: &mut Diagnostics) {
     let of_arms = rules.arms.iter().flat_map(|arm| crate::ir::pack::arm_guards(arm, &rules.gates));
     for guard in of_arms.chain(&rules.no_sla_while) {
         for (kind, name, _) in &guard.reads.records {
@@ -64,7 +64,7 @@ fn never_counted(rules: &Pack, faults: &mut Faults) {
                 _ => continue,
             };
             let message = format!("{says} `{name}` is asked for, and never has a value");
-            faults.hint("never-set", &guard.place, message, hint);
+            diagnostics.error("never-set", &guard.place, message, hint);
         }
     }
 }
@@ -74,20 +74,20 @@ fn writes(arm: &Arm, note: &str) -> bool {
 }
 
 /// Counters that are counted on a move to a state that they are not kept in.
-fn forgotten_at_once(state: &DeclaredState, rules: &Pack, faults: &mut Faults) {
+fn lost_on_move(state: &DeclaredState, rules: &Pack, diagnostics: &mut Diagnostics) {
     for arm in rules.arms_in(state) {
         let Some(target) = target(arm, rules) else { continue };
         for counter in arm.counts.iter().filter(|counter| !rules.is_kept(counter, target)) {
             let message =
                 format!("counter `{counter}` is not kept in `{}`: this starts it anew each time", target.path);
             let hint = format!("keep it there: `.kept_in([…, \"{}\"])`", target.path);
-            faults.hint("never-set", &arm.place, message, hint);
+            diagnostics.error("never-set", &arm.place, message, hint);
         }
     }
 }
 
 /// Counters that no arm counts further: what they limit never ends.
-fn never_beyond_one(rules: &Pack, faults: &mut Faults) {
+fn never_above_one(rules: &Pack, diagnostics: &mut Diagnostics) {
     for counter in &rules.counters {
         let name = &counter.name;
         let mut counting = Vec::new();
@@ -102,20 +102,20 @@ fn never_beyond_one(rules: &Pack, faults: &mut Faults) {
         {
             let message = format!("counter `{name}` never gets beyond 1: it is not kept where it is counted");
             let hint = "keep it in that state as well; that a host came from there can be a note";
-            faults.hint("never-set", &arm.place, message, hint);
+            diagnostics.error("never-set", &arm.place, message, hint);
         }
     }
 }
 
 /// Guards that ask in no state for what there can be in it. Steps, gates and rules for any state are asked in many.
-fn never_here(rules: &Pack, faults: &mut Faults) {
+fn always_absent(rules: &Pack, diagnostics: &mut Diagnostics) {
     let mut asked: BTreeMap<(&Place, RecordKind, Arc<str>), (&DeclaredState, bool)> = BTreeMap::new();
     for state in &rules.states {
         let here = Specialise { path: Some(&state.path).filter(|_| !state.of_dpu), reports: &rules.reports };
         for guard in
             rules.arms_in(state).flat_map(|arm| conditions(arm, rules)).filter(|guard| !guard.reads.records.is_empty())
         {
-            for (kind, name, owner) in Reads::of(&here.expr(&guard.expr)).records {
+            for (kind, name, owner) in ReadSet::of(&here.expr(&guard.expr)).records {
                 let alone = state.of_dpu && !state.barrier;
                 let own = match owner {
                     Owner::Host => !alone,
@@ -139,12 +139,12 @@ fn never_here(rules: &Pack, faults: &mut Faults) {
             RecordKind::Counter => {
                 let message = format!("counter `{name}` is always 0 in state `{}`", state.path);
                 let hint = format!("keep it there: `.kept_in([…, \"{}\"])`", state.path);
-                faults.hint("never-set", place, message, hint);
+                diagnostics.error("never-set", place, message, hint);
             }
             _ => {
                 let message = format!("nothing in state `{}` does `{name}`", state.path);
                 let hint = format!("marks of actions end with the state: add `.does(\"{name}\")`, or ask for another");
-                faults.hint("never-set", place, message, hint);
+                diagnostics.error("never-set", place, message, hint);
             }
         }
     }

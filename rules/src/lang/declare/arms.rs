@@ -5,18 +5,19 @@ use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, Map, NativeCallContext}
 use crate::{
     ir::{
         decision::Argument,
-        guard::{Selection, Wanted},
+        guard::{Polarity, Selection},
     },
     lang::declare::{
-        ActionDecl, ArmDecl, Collector, Declarations, Named, OnFailureDecl, VerbDecl, guard, here, states::Chain, used,
+        ActionDecl, ArmDecl, Collector, Declarations, Named, OnFailureDecl, VerbDecl, call_place, guard, states::Chain,
+        used,
     },
 };
 
 impl Declarations {
     fn add_arm(&mut self, ctx: &NativeCallContext, chain: Chain, verb: VerbDecl) -> Result<Chain, Box<EvalAltResult>> {
-        let Some(block) = self.room()?.blocks.get_mut(chain.block) else { return Ok(chain) };
+        let Some(block) = self.reserve()?.blocks.get_mut(chain.block) else { return Ok(chain) };
         block.arms.push(ArmDecl {
-            place: here(ctx),
+            place: call_place(ctx),
             verb,
             conditions: Vec::new(),
             select: None,
@@ -40,7 +41,7 @@ impl Declarations {
             None => {
                 let message = format!("`{}` says something about an arm, and there is none before it", ctx.fn_name());
                 let hint = "put it after `go`, `pass`, `wait`, `fail` or `delete`";
-                self.faults.hint("misplaced-verb", &here(ctx), message, hint);
+                self.diagnostics.error("misplaced-verb", &call_place(ctx), message, hint);
             }
         }
         chain
@@ -54,7 +55,7 @@ impl Declarations {
             None => {
                 let message =
                     format!("`{}` says something about an action, and there is none before it", ctx.fn_name());
-                self.faults.hint("misplaced-verb", &here(ctx), message, "put it after `does`");
+                self.diagnostics.error("misplaced-verb", &call_place(ctx), message, "put it after `does`");
             }
         }
         chain
@@ -92,10 +93,10 @@ fn verbs(collector: &Collector, engine: &mut Engine) {
 }
 
 fn conditions(collector: &Collector, engine: &mut Engine) {
-    for (verb, wanted) in [("when", Wanted::Yes), ("unless", Wanted::No)] {
+    for (verb, polarity) in [("when", Polarity::When), ("unless", Polarity::Unless)] {
         let to = collector.clone();
         engine.register_fn(verb, move |ctx: NativeCallContext, chain: Chain, closure: FnPtr| {
-            let condition = (guard(&ctx, closure), wanted);
+            let condition = (guard(&ctx, closure), polarity);
             to.lock().arm(&ctx, chain, |arm| arm.conditions.push(condition))
         });
     }
@@ -121,7 +122,12 @@ fn conditions(collector: &Collector, engine: &mut Engine) {
             None => misplaced = true,
         });
         if misplaced {
-            to.faults.hint("misplaced-verb", &here(&ctx), "`others` of which DPUs?", "put it after `for_dpus`");
+            to.diagnostics.error(
+                "misplaced-verb",
+                &call_place(&ctx),
+                "`others` of which DPUs?",
+                "put it after `for_dpus`",
+            );
         }
         chain
     });
@@ -139,10 +145,10 @@ fn actions(collector: &Collector, engine: &mut Engine) {
         let mut given = Vec::new();
         for (key, value) in args {
             match argument(value) {
-                Some(value) => given.push(Named { name: key.as_str().into(), place: here(&ctx), value }),
+                Some(value) => given.push(Named { name: key.as_str().into(), place: call_place(&ctx), value }),
                 None => {
                     let message = format!("argument `{key}` is none of: true or false, number, text, list of texts");
-                    to.faults.hint("type", &here(&ctx), message, "write `#{ name: value, … }`");
+                    to.diagnostics.error("type", &call_place(&ctx), message, "write `#{ name: value, … }`");
                 }
             }
         }
@@ -188,7 +194,7 @@ fn effects(collector: &Collector, engine: &mut Engine) {
     });
     let to = collector.clone();
     engine.register_fn("note", move |ctx: NativeCallContext, chain: Chain, note: &str, value: &str| {
-        let note = Named { name: note.into(), place: here(&ctx), value: value.to_owned() };
+        let note = Named { name: note.into(), place: call_place(&ctx), value: value.to_owned() };
         to.lock().arm(&ctx, chain, |arm| arm.notes.push(note))
     });
     let to = collector.clone();
@@ -198,7 +204,7 @@ fn effects(collector: &Collector, engine: &mut Engine) {
     });
     let to = collector.clone();
     engine.register_fn("clears_failure", move |ctx: NativeCallContext, chain: Chain| {
-        let place = here(&ctx);
+        let place = call_place(&ctx);
         to.lock().arm(&ctx, chain, |arm| arm.clears_failure = Some(place))
     });
     let to = collector.clone();

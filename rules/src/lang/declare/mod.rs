@@ -15,8 +15,8 @@ use rhai::{Engine, EvalAltResult, FnPtr, NativeCallContext, Position};
 
 use crate::ir::{
     decision::Argument,
-    fault::{Faults, Place},
-    guard::{Selection, Wanted},
+    diagnostic::{Diagnostics, Place},
+    guard::{Polarity, Selection},
     limits,
     signature::Signature,
     snapshot::HealthAlert,
@@ -70,7 +70,7 @@ pub(crate) struct StateDecl {
 pub(crate) enum SlaDecl {
     None,
     Seconds(i64),
-    Number(GuardDecl),
+    Computed(GuardDecl),
 }
 
 #[derive(Debug, Default)]
@@ -83,7 +83,7 @@ pub(crate) struct AnyDecl {
 pub(crate) struct ArmDecl {
     pub(crate) place: Place,
     pub(crate) verb: VerbDecl,
-    pub(crate) conditions: Vec<(GuardDecl, Wanted)>,
+    pub(crate) conditions: Vec<(GuardDecl, Polarity)>,
     pub(crate) select: Option<(GuardDecl, Selection)>,
     /// DPUs that enter the target, and the state that the others enter.
     pub(crate) split: Option<(GuardDecl, Option<Use>)>,
@@ -191,14 +191,14 @@ pub(crate) struct Declarations {
     pub(crate) notes: Vec<Named<(Vec<String>, Vec<Use>)>>,
     pub(crate) initial: Vec<Use>,
     pub(crate) no_sla_while: Option<GuardDecl>,
-    pub(crate) faults: Faults,
+    pub(crate) diagnostics: Diagnostics,
     /// How many things have been declared.
     count: usize,
 }
 
 impl Declarations {
     /// There is room for one more declaration.
-    fn room(&mut self) -> Result<&mut Self, Box<EvalAltResult>> {
+    fn reserve(&mut self) -> Result<&mut Self, Box<EvalAltResult>> {
         self.count += 1;
         if self.count > limits::DECLARATIONS {
             return Err(format!("a pack declares at most {} things", limits::DECLARATIONS).into());
@@ -232,7 +232,7 @@ impl Collector {
 }
 
 /// Where a verb is called.
-fn here(ctx: &NativeCallContext) -> Place {
+fn call_place(ctx: &NativeCallContext) -> Place {
     place(ctx.call_source().unwrap_or(""), ctx.call_position())
 }
 
@@ -241,11 +241,11 @@ pub(crate) fn place(file: &str, position: Position) -> Place {
 }
 
 fn used(ctx: &NativeCallContext, name: &str) -> Use {
-    Named { name: name.into(), place: here(ctx), value: () }
+    Named { name: name.into(), place: call_place(ctx), value: () }
 }
 
 fn guard(ctx: &NativeCallContext, closure: FnPtr) -> GuardDecl {
-    GuardDecl { closure, place: here(ctx) }
+    GuardDecl { closure, place: call_place(ctx) }
 }
 
 /// A text or a list of texts, as verbs take them.

@@ -4,7 +4,7 @@ use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, Map, NativeCallContext}
 
 use crate::{
     ir::signature::ArgumentType,
-    lang::declare::{Collector, Declarations, GateDecl, Named, Use, guard, here, texts, used},
+    lang::declare::{Collector, Declarations, GateDecl, Named, Use, call_place, guard, texts, used},
 };
 
 /// The gate that a chain is about.
@@ -32,7 +32,7 @@ fn gates(collector: &Collector, engine: &mut Engine) {
     engine.register_fn("gate", move |ctx: NativeCallContext, name: &str, closure: FnPtr| {
         let gate = GateDecl { guard: guard(&ctx, closure), waits: None };
         let mut to = to.lock();
-        to.room()?.gates.push(Named { name: name.into(), place: here(&ctx), value: gate });
+        to.reserve()?.gates.push(Named { name: name.into(), place: call_place(&ctx), value: gate });
         Ok::<_, Box<EvalAltResult>>(GateChain(to.gates.len() - 1))
     });
     let to = collector.clone();
@@ -40,7 +40,7 @@ fn gates(collector: &Collector, engine: &mut Engine) {
         let mut to = to.lock();
         let before = to.gates.get_mut(chain.0).and_then(|gate| gate.value.waits.replace(reason.to_owned()));
         if before.is_some() {
-            to.faults.hint("duplicate", &here(&ctx), "the gate has a reason already", "keep one of them");
+            to.diagnostics.error("duplicate", &call_place(&ctx), "the gate has a reason already", "keep one of them");
         }
         chain
     });
@@ -54,7 +54,7 @@ fn plain(collector: &Collector, engine: &mut Engine) {
         let to = collector.clone();
         engine.register_fn(verb, move |ctx: NativeCallContext, name: &str| {
             let name = used(&ctx, name);
-            list(to.lock().room()?).push(name);
+            list(to.lock().reserve()?).push(name);
             Ok::<_, Box<EvalAltResult>>(())
         });
     }
@@ -63,7 +63,7 @@ fn plain(collector: &Collector, engine: &mut Engine) {
 fn actions(collector: &Collector, engine: &mut Engine) {
     let to = collector.clone();
     engine.register_fn("action", move |ctx: NativeCallContext, name: &str| {
-        to.lock().actions.push(Named { name: name.into(), place: here(&ctx), value: Vec::new() });
+        to.lock().actions.push(Named { name: name.into(), place: call_place(&ctx), value: Vec::new() });
     });
     let to = collector.clone();
     engine.register_fn("action", move |ctx: NativeCallContext, name: &str, types: Map| {
@@ -76,10 +76,10 @@ fn actions(collector: &Collector, engine: &mut Engine) {
             };
             match kind {
                 Ok(kind) => signature.push((argument.as_str().into(), kind)),
-                Err(other) => to.faults.unknown("type", &here(&ctx), "type", &other, ArgumentType::NAMES),
+                Err(other) => to.diagnostics.unknown("type", &call_place(&ctx), "type", &other, ArgumentType::NAMES),
             }
         }
-        to.actions.push(Named { name: name.into(), place: here(&ctx), value: signature });
+        to.actions.push(Named { name: name.into(), place: call_place(&ctx), value: signature });
     });
 }
 
@@ -90,10 +90,15 @@ fn numbers(collector: &Collector, engine: &mut Engine) {
         let to = collector.clone();
         engine.register_fn(verb, move |ctx: NativeCallContext, name: &str, value: i64| {
             let mut to = to.lock();
-            list(to.room()?).push(Named { name: name.into(), place: here(&ctx), value });
+            list(to.reserve()?).push(Named { name: name.into(), place: call_place(&ctx), value });
             if value < 0 {
                 let message = format!("{verb} `{name}` is below zero");
-                to.faults.hint("negative", &here(&ctx), message, "it is never reached so: give it a number from 0 on");
+                to.diagnostics.error(
+                    "negative",
+                    &call_place(&ctx),
+                    message,
+                    "it is never reached so: give it a number from 0 on",
+                );
             }
             Ok::<_, Box<EvalAltResult>>(())
         });
@@ -108,24 +113,29 @@ fn kept(collector: &Collector, engine: &mut Engine) {
     let to = collector.clone();
     engine.register_fn("counter", move |ctx: NativeCallContext, name: &str| {
         let mut to = to.lock();
-        to.counters.push(Named { name: name.into(), place: here(&ctx), value: Vec::new() });
+        to.counters.push(Named { name: name.into(), place: call_place(&ctx), value: Vec::new() });
         KeptChain::Counter(to.counters.len() - 1)
     });
     let to = collector.clone();
     engine.register_fn("note", move |ctx: NativeCallContext, name: &str, values: Array| {
         let mut to = to.lock();
         let values = texts(values.into()).unwrap_or_else(|| {
-            to.faults.hint("type", &here(&ctx), "the values of a note are texts", "write `[\"one\", \"other\"]`");
+            to.diagnostics.error(
+                "type",
+                &call_place(&ctx),
+                "the values of a note are texts",
+                "write `[\"one\", \"other\"]`",
+            );
             Vec::new()
         });
-        to.notes.push(Named { name: name.into(), place: here(&ctx), value: (values, Vec::new()) });
+        to.notes.push(Named { name: name.into(), place: call_place(&ctx), value: (values, Vec::new()) });
         KeptChain::Note(to.notes.len() - 1)
     });
     let keep = |to: &Collector, ctx: &NativeCallContext, chain: KeptChain, paths: Dynamic| {
         let mut to = to.lock();
         let Some(paths) = texts(paths) else {
             let hint = "write `\"State\"` or `[\"State\", \"Other/State\"]`";
-            to.faults.hint("type", &here(ctx), "`kept_in` takes a state path or a list of them", hint);
+            to.diagnostics.error("type", &call_place(ctx), "`kept_in` takes a state path or a list of them", hint);
             return chain;
         };
         let paths = paths.iter().map(|path| used(ctx, path));

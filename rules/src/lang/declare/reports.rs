@@ -5,7 +5,7 @@ use rhai::{Array, Engine, FnPtr, NativeCallContext};
 use crate::{
     ir::snapshot::HealthAlert,
     lang::declare::{
-        AlertDecl, Collector, Declarations, Named, PartDecl, ReportDecl, SourceDecl, guard, here, texts, used,
+        AlertDecl, Collector, Declarations, Named, PartDecl, ReportDecl, SourceDecl, call_place, guard, texts, used,
     },
 };
 
@@ -17,7 +17,7 @@ impl Declarations {
     fn part(&mut self, ctx: &NativeCallContext, chain: ReportChain, source: SourceDecl, instead: bool) -> ReportChain {
         if let Some(report) = self.reports.get_mut(chain.0) {
             report.value.parts.push(PartDecl {
-                place: here(ctx),
+                place: call_place(ctx),
                 source,
                 instead,
                 only: None,
@@ -41,16 +41,21 @@ impl Declarations {
             None => {
                 let message =
                     format!("`{}` says something about a part of a report, and there is none before it", ctx.fn_name());
-                self.faults.hint("misplaced-verb", &here(ctx), message, "put it after `with`, `with_dpus` or `alert`");
+                self.diagnostics.error(
+                    "misplaced-verb",
+                    &call_place(ctx),
+                    message,
+                    "put it after `with`, `with_dpus` or `alert`",
+                );
             }
         }
         chain
     }
 
     fn alert(&mut self, ctx: &NativeCallContext, probe: &str, classes: Array, message: &str) -> AlertDecl {
-        let place = here(ctx);
+        let place = call_place(ctx);
         let classifications = texts(classes.into()).unwrap_or_else(|| {
-            self.faults.hint("type", &place, "classifications are texts", "write `[\"Name\", …]`");
+            self.diagnostics.error("type", &place, "classifications are texts", "write `[\"Name\", …]`");
             Vec::new()
         });
         let alert =
@@ -66,7 +71,7 @@ pub(super) fn register(collector: &Collector, engine: &mut Engine) {
         engine.register_fn(verb, move |ctx: NativeCallContext, name: &str| {
             let mut to = to.lock();
             let value = ReportDecl { of_dpu, parts: Vec::new() };
-            to.reports.push(Named { name: name.into(), place: here(&ctx), value });
+            to.reports.push(Named { name: name.into(), place: call_place(&ctx), value });
             ReportChain(to.reports.len() - 1)
         });
     }

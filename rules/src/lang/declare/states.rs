@@ -4,7 +4,9 @@ use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, NativeCallContext};
 
 use crate::{
     ir::pack::StateKind,
-    lang::declare::{AnyDecl, Block, BlockKind, Collector, Declarations, SlaDecl, StateDecl, guard, here, texts, used},
+    lang::declare::{
+        AnyDecl, Block, BlockKind, Collector, Declarations, SlaDecl, StateDecl, call_place, guard, texts, used,
+    },
 };
 
 /// What a chain of verbs is about: a block, and the arm that was added last.
@@ -16,7 +18,7 @@ pub(super) struct Chain {
 
 impl Declarations {
     fn open(&mut self, block: Block) -> Result<Chain, Box<EvalAltResult>> {
-        self.room()?.blocks.push(block);
+        self.reserve()?.blocks.push(block);
         Ok(Chain { block: self.blocks.len() - 1, arm: None })
     }
 
@@ -26,7 +28,12 @@ impl Declarations {
             Some(BlockKind::State(state)) => change(state),
             _ => {
                 let message = format!("`{}` is for states", ctx.fn_name());
-                self.faults.hint("misplaced-verb", &here(ctx), message, "put it after `state(…)` or `dpu_state(…)`");
+                self.diagnostics.error(
+                    "misplaced-verb",
+                    &call_place(ctx),
+                    message,
+                    "put it after `state(…)` or `dpu_state(…)`",
+                );
             }
         }
         chain
@@ -43,11 +50,16 @@ impl Declarations {
         });
         if of_host && matches!(verb, "barrier" | "aside") {
             let message = format!("`{verb}` is for states of DPUs");
-            self.faults.hint("misplaced-verb", &here(ctx), message, "declare it with `dpu_state(…)`, or leave it out");
+            self.diagnostics.error(
+                "misplaced-verb",
+                &call_place(ctx),
+                message,
+                "declare it with `dpu_state(…)`, or leave it out",
+            );
         }
         if second {
             let message = format!("`{verb}` and what was said before it exclude each other");
-            self.faults.hint("misplaced-verb", &here(ctx), message, "keep one of them");
+            self.diagnostics.error("misplaced-verb", &call_place(ctx), message, "keep one of them");
         }
         chain
     }
@@ -57,7 +69,12 @@ impl Declarations {
         let mut second = false;
         let chain = self.state(ctx, chain, |state| second = state.sla.replace(sla).is_some());
         if second {
-            self.faults.hint("duplicate", &here(ctx), "the state has a time limit already", "keep one of them");
+            self.diagnostics.error(
+                "duplicate",
+                &call_place(ctx),
+                "the state has a time limit already",
+                "keep one of them",
+            );
         }
         chain
     }
@@ -67,7 +84,7 @@ impl Declarations {
             Some(BlockKind::Any(any)) => change(any),
             _ => {
                 let message = format!("`{}` is for rules of any state", ctx.fn_name());
-                self.faults.hint("misplaced-verb", &here(ctx), message, "put it after `any_state(…)`");
+                self.diagnostics.error("misplaced-verb", &call_place(ctx), message, "put it after `any_state(…)`");
             }
         }
         chain
@@ -80,17 +97,17 @@ pub(super) fn register(collector: &Collector, engine: &mut Engine) {
         let to = collector.clone();
         engine.register_fn(verb, move |ctx: NativeCallContext, path: &str| {
             let kind = BlockKind::State(StateDecl { of_dpu, ..StateDecl::default() });
-            to.lock().open(Block { name: path.into(), place: here(&ctx), kind, arms: Vec::new() })
+            to.lock().open(Block { name: path.into(), place: call_place(&ctx), kind, arms: Vec::new() })
         });
     }
     let to = collector.clone();
     engine.register_fn("any_state", move |ctx: NativeCallContext, name: &str| {
         let kind = BlockKind::Any(AnyDecl::default());
-        to.lock().open(Block { name: name.into(), place: here(&ctx), kind, arms: Vec::new() })
+        to.lock().open(Block { name: name.into(), place: call_place(&ctx), kind, arms: Vec::new() })
     });
     let to = collector.clone();
     engine.register_fn("steps", move |ctx: NativeCallContext, name: &str| {
-        to.lock().open(Block { name: name.into(), place: here(&ctx), kind: BlockKind::Steps, arms: Vec::new() })
+        to.lock().open(Block { name: name.into(), place: call_place(&ctx), kind: BlockKind::Steps, arms: Vec::new() })
     });
     flags(collector, engine);
     slas(collector, engine);
@@ -122,7 +139,7 @@ fn slas(collector: &Collector, engine: &mut Engine) {
     let to = collector.clone();
     engine.register_fn("sla", move |ctx: NativeCallContext, chain: Chain, number: FnPtr| {
         let number = guard(&ctx, number);
-        to.lock().limit(&ctx, chain, SlaDecl::Number(number))
+        to.lock().limit(&ctx, chain, SlaDecl::Computed(number))
     });
     let to = collector.clone();
     engine
@@ -144,7 +161,12 @@ fn scopes(collector: &Collector, engine: &mut Engine) {
             let mut to = to.lock();
             let Some(paths) = texts(paths) else {
                 let message = format!("`{verb}` takes a state path or a list of them");
-                to.faults.hint("type", &here(ctx), message, "write `\"State\"` or `[\"State\", \"Other/State\"]`");
+                to.diagnostics.error(
+                    "type",
+                    &call_place(ctx),
+                    message,
+                    "write `\"State\"` or `[\"State\", \"Other/State\"]`",
+                );
                 return chain;
             };
             let paths = paths.iter().map(|path| used(ctx, path)).collect::<Vec<_>>();

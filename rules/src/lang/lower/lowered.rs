@@ -23,7 +23,7 @@ pub(crate) enum Lowered {
     /// Nothing is known of it: a parameter of a function that no guard calls.
     Unknown,
     /// A fault has been reported. It is taken for whatever is wanted.
-    Faulty,
+    Error,
 }
 
 /// An expression with its kind.
@@ -32,15 +32,15 @@ pub(crate) struct TypedExpr {
     pub(crate) expr: Expr,
     pub(crate) kind: Kind,
     /// Of a text.
-    pub(crate) words: Words,
+    pub(crate) domain: TextDomain,
 }
 
 /// Which texts make sense.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Words {
+pub(crate) enum TextDomain {
     Any,
     OneOf(Arc<[Arc<str>]>),
-    State,
+    StatePath,
 }
 
 impl Kind {
@@ -51,14 +51,14 @@ impl Kind {
             Self::Int | Self::MaybeInt => "a number",
             Self::Text | Self::MaybeText | Self::Shown => "a text",
             Self::Version => "a config version",
-            Self::Texts | Self::Words | Self::Numbers => "a list",
+            Self::Texts | Self::TextList | Self::IntList => "a list",
         }
     }
 }
 
 impl Lowered {
     pub(crate) fn of(expr: Expr, kind: Kind) -> Self {
-        Self::Value(TypedExpr { expr, kind, words: Words::Any })
+        Self::Value(TypedExpr { expr, kind, domain: TextDomain::Any })
     }
 
     pub(crate) fn bool(expr: Expr) -> Self {
@@ -96,12 +96,12 @@ impl Lowered {
             Self::Report(_) => "a health report".to_owned(),
             Self::Closure(..) => "a closure".to_owned(),
             Self::Unknown => "something unknown".to_owned(),
-            Self::Faulty => "something faulty".to_owned(),
+            Self::Error => "something faulty".to_owned(),
         }
     }
 
     /// What to do where it has the wrong type.
-    pub(crate) fn hint(&self, wanted: &str) -> String {
+    pub(crate) fn hint(&self, expected: &str) -> String {
         match self {
             Self::Value(value) => match (value.kind, &value.expr) {
                 (Kind::MaybeInt | Kind::MaybeText, Expr::Fact(at)) => {
@@ -111,17 +111,17 @@ impl Lowered {
                 (Kind::Text, _) => "texts are compared with `==`, `!=` and `in`".to_owned(),
                 (Kind::Version, _) => "versions are compared with `==` and `!=`".to_owned(),
                 (Kind::Int, _) => "compare it: `== 0`, `> 0`".to_owned(),
-                _ => format!("write {wanted} here"),
+                _ => format!("write {expected} here"),
             },
             Self::Host | Self::Area(_) | Self::Dpu(_) => "name one of its facts".to_owned(),
             Self::Dpus => "ask `.all(|d| …)`, `.any(|d| …)`, `.count(|d| …)` or `.len()`".to_owned(),
             Self::Report(_) => "ask `.has_class(…)`, `.has_probe(…)`, `.has_alert(…)` or `.alerts`".to_owned(),
-            _ => format!("write {wanted} here"),
+            _ => format!("write {expected} here"),
         }
     }
 }
 
-impl Words {
+impl TextDomain {
     /// Those of two texts, of which one is chosen.
     pub(crate) fn or(self, other: Self) -> Self {
         match (self, other) {

@@ -2,7 +2,7 @@
 //!
 //! Functions and closures stand in the place of their calls, and names that `let` binds in the place of their use. What
 //! has no place in a guard is a fault that says what to write instead. A fault in one place does not hide those in
-//! others: what is faulty lowers to [`Lowered::Faulty`] and is taken for whatever is wanted.
+//! others: what is faulty lowers to [`Lowered::Error`] and is taken for whatever is wanted.
 
 mod expressions;
 mod functions;
@@ -10,7 +10,6 @@ pub(crate) mod lowered;
 mod members;
 pub(crate) mod names;
 mod operators;
-pub(crate) mod size;
 mod statements;
 
 use std::{collections::HashSet, sync::Arc};
@@ -19,22 +18,21 @@ use rhai::{Dynamic, Position, Stmt};
 
 use crate::{
     ir::{
+        diagnostic::{Diagnostics, Place},
         expr::{DEPTH, Expr},
-        fault::{Faults, Place},
         health::Reports,
-        limits::{CALL_DEPTH, GUARD_DEPTH, GUARD_PARTS},
+        limits::{CALL_DEPTH, GUARD_DEPTH, GUARD_PARTS, PACK_PARTS},
         operators::{Kind, Op},
     },
     lang::lower::{
         lowered::{Lowered, TypedExpr},
         names::{Function, Functions, Names},
-        size::SizeBudget,
     },
 };
 
 /// What lowering knows of the pack.
 #[derive(Clone, Copy)]
-pub(crate) struct Vocabulary<'a> {
+pub(crate) struct Symbols<'a> {
     pub(crate) names: &'a Names,
     pub(crate) functions: &'a Functions,
     /// Functions that rhai itself offers.
@@ -45,8 +43,8 @@ pub(crate) struct Vocabulary<'a> {
 
 /// Lowers one guard.
 pub(crate) struct Lowerer<'a> {
-    known: Vocabulary<'a>,
-    faults: &'a mut Faults,
+    known: Symbols<'a>,
+    diagnostics: &'a mut Diagnostics,
     budget: &'a mut SizeBudget,
     file: Arc<str>,
     /// Functions that are being written out.
@@ -57,12 +55,44 @@ pub(crate) struct Lowerer<'a> {
     dpus: u8,
     items: u8,
     /// Parts that may still come of the guard, none when they are too many; and where it stands.
-    left: Option<usize>,
+    remaining: Option<usize>,
     whole: Place,
     /// Something has no place in a guard, and that has been said.
     refused: bool,
     /// Named times or limits are asked for, which a site can replace.
     settings: bool,
+}
+
+/// Parts that the arms and guards of a pack may still have; none when they had more. Functions are inlined, and arguments
+/// replace parameters, so a short text can become more than any memory holds.
+#[derive(Debug)]
+pub(crate) struct SizeBudget {
+    remaining: Option<usize>,
+}
+
+impl Default for SizeBudget {
+    fn default() -> Self {
+        Self { remaining: Some(PACK_PARTS) }
+    }
+}
+
+impl SizeBudget {
+    /// Takes some, or reports once that there are not enough left.
+    pub(crate) fn take(&mut self, parts: usize, diagnostics: &mut Diagnostics) -> bool {
+        let Some(remaining) = self.remaining else { return false };
+        self.remaining = remaining.checked_sub(parts);
+        if self.remaining.is_none() {
+            let whole = Place { file: "".into(), line: 0, column: 0 };
+            let message = format!("its arms and guards come to more than {PACK_PARTS} parts together");
+            let hint = "arms count in every state that takes over their steps, or that their rule for any state is for";
+            diagnostics.error("limit", &whole, message, hint);
+        }
+        self.remaining.is_some()
+    }
+
+    pub(crate) fn is_spent(&self) -> bool {
+        self.remaining.is_none()
+    }
 }
 
 /// The variables that a closure sees.
@@ -71,22 +101,22 @@ type Scope = Vec<(String, Lowered)>;
 impl<'a> Lowerer<'a> {
     /// For what stands in `function`.
     pub(crate) fn new(
-        known: Vocabulary<'a>,
-        faults: &'a mut Faults,
+        known: Symbols<'a>,
+        diagnostics: &'a mut Diagnostics,
         budget: &'a mut SizeBudget,
         function: &Function,
     ) -> Self {
         let whole = crate::lang::declare::place(&function.file, body_position(function));
         let file = function.file.clone();
         let (calls, returns, dpus, items) = (0, 0, 0, 0);
-        let (left, refused, settings) = (Some(GUARD_PARTS), false, false);
-        Self { known, faults, budget, file, calls, returns, dpus, items, left, whole, refused, settings }
+        let (remaining, refused, settings) = (Some(GUARD_PARTS), false, false);
+        Self { known, diagnostics, budget, file, calls, returns, dpus, items, remaining, whole, refused, settings }
     }
 
     /// The closure's answer, of a kind, and whether it has no fault and no setting of a site has a part in it.
     pub(crate) fn answer(mut self, closure: &Function, curried: &[Dynamic], kind: Kind) -> (Expr, bool) {
         let position = body_position(closure);
-        let before = self.faults.0.len();
+        let before = self.diagnostics.0.len();
         let mut scope = Scope::new();
         for (name, value) in closure.params.iter().zip(curried) {
             scope.push((name.clone(), self.constant(value.clone(), position)));
@@ -99,10 +129,10 @@ impl<'a> Lowerer<'a> {
         let lowered = self.statements(&closure.body, &scope, Position::NONE, true);
         let mut expr = self.value(lowered, kind, position);
         if expr.depth() > GUARD_DEPTH {
-            self.too_nested(position);
+            self.nested_too_deep(position);
             expr = Expr::Bool(false);
         }
-        (expr, !self.settings && self.faults.0.len() == before)
+        (expr, !self.settings && self.diagnostics.0.len() == before)
     }
 
     /// Checks the names in a function that no guard calls. What its parameters are is not known.
@@ -113,26 +143,26 @@ impl<'a> Lowerer<'a> {
     }
 
     /// More parts are to come; false if they are too many.
-    fn grows(&mut self, parts: usize) -> bool {
-        let Some(left) = self.left else { return false };
-        self.left = left.checked_sub(parts);
-        if self.left.is_none() {
+    fn charge(&mut self, parts: usize) -> bool {
+        let Some(remaining) = self.remaining else { return false };
+        self.remaining = remaining.checked_sub(parts);
+        if self.remaining.is_none() {
             let message = format!("the guard comes to more than {GUARD_PARTS} parts with its functions written out");
-            self.faults.hint("limit", &self.whole, message, "let functions call each other less often");
+            self.diagnostics.error("limit", &self.whole, message, "let functions call each other less often");
         }
-        self.left.is_some() && self.budget.take(parts, self.faults)
+        self.remaining.is_some() && self.budget.take(parts, self.diagnostics)
     }
 
-    fn too_nested(&mut self, position: Position) -> Lowered {
+    fn nested_too_deep(&mut self, position: Position) -> Lowered {
         let message = format!("the parts of the guard stand in each other more than {GUARD_DEPTH} deep");
-        self.fault("limit", position, message, "ask in several arms, or in lists: `x in [\"a\", \"b\"]`")
+        self.error("limit", position, message, "ask in several arms, or in lists: `x in [\"a\", \"b\"]`")
     }
 
     fn place(&self, position: Position) -> Place {
         crate::lang::declare::place(&self.file, position)
     }
 
-    fn fault(
+    fn error(
         &mut self,
         check: &'static str,
         position: Position,
@@ -140,24 +170,24 @@ impl<'a> Lowerer<'a> {
         hint: impl Into<String>,
     ) -> Lowered {
         let place = self.place(position);
-        self.faults.hint(check, &place, message, hint);
-        Lowered::Faulty
+        self.diagnostics.error(check, &place, message, hint);
+        Lowered::Error
     }
 
     /// What has no place in a guard. Said once a guard: the rest of it may follow from that.
-    fn refuse(&mut self, position: Position, message: impl Into<String>, hint: impl Into<String>) -> Lowered {
+    fn unsupported(&mut self, position: Position, message: impl Into<String>, hint: impl Into<String>) -> Lowered {
         if !self.refused {
-            self.fault("unsupported", position, message, hint);
+            self.error("unsupported", position, message, hint);
         }
         self.refused = true;
-        Lowered::Faulty
+        Lowered::Error
     }
 
-    fn wrong_type(&mut self, position: Position, wanted: &str, found: &Lowered) -> Lowered {
-        if matches!(found, Lowered::Faulty | Lowered::Unknown) {
+    fn wrong_type(&mut self, position: Position, expected: &str, found: &Lowered) -> Lowered {
+        if matches!(found, Lowered::Error | Lowered::Unknown) {
             return found.clone();
         }
-        self.fault("type", position, format!("expected {wanted}, found {}", found.describe()), found.hint(wanted))
+        self.error("type", position, format!("expected {expected}, found {}", found.describe()), found.hint(expected))
     }
 
     /// A value of a kind; a faulty one is taken for it.
@@ -183,7 +213,7 @@ impl<'a> Lowerer<'a> {
     }
 
     /// What is asked for before `last` all the same, because it can fail: values that are bound to names.
-    fn after(&self, bound: Vec<Lowered>, last: Lowered) -> Lowered {
+    fn sequence(&self, bound: Vec<Lowered>, last: Lowered) -> Lowered {
         let Lowered::Value(mut last) = last else { return last };
         let mut parts: Vec<Expr> = Vec::new();
         for value in bound {
@@ -195,23 +225,23 @@ impl<'a> Lowerer<'a> {
         }
         if !parts.is_empty() {
             parts.push(last.expr);
-            last.expr = Expr::apply(Op::Then, parts);
+            last.expr = Expr::apply(Op::Sequence, parts);
         }
         Lowered::Value(last)
     }
 
     /// The body of a function, or of a closure, in the place of its call.
-    fn descend(&mut self, function: &Function, scope: &Scope, position: Position) -> Lowered {
+    fn inline(&mut self, function: &Function, scope: &Scope, position: Position) -> Lowered {
         if self.calls >= CALL_DEPTH {
-            return self.fault(
+            return self.error(
                 "recursion",
                 position,
                 "functions call each other too deeply",
                 "rules have no recursion",
             );
         }
-        if !self.grows(1) {
-            return Lowered::Faulty;
+        if !self.charge(1) {
+            return Lowered::Error;
         }
         self.calls += 1;
         let file = std::mem::replace(&mut self.file, function.file.clone());
@@ -229,17 +259,17 @@ impl<'a> Lowerer<'a> {
         };
         let functions = self.known.functions;
         let Some(function) = functions.closure(&name) else {
-            return self.refuse(position, "the closure is not written here", "write `|d| …` where it is used");
+            return self.unsupported(position, "the closure is not written here", "write `|d| …` where it is used");
         };
         if function.params.len() != bound.len() + own.len() {
             let message = match own.as_slice() {
                 [Lowered::Dpu(_)] => "the closure takes one parameter, the DPU".to_owned(),
                 own => format!("the closure takes {} parameters here", own.len()),
             };
-            return self.fault("type", position, message, "write `|d| …`");
+            return self.error("type", position, message, "write `|d| …`");
         }
         let scope = function.params.iter().cloned().zip(bound.into_iter().chain(own)).collect();
-        self.descend(function, &scope, position)
+        self.inline(function, &scope, position)
     }
 
     /// A closure's answer for each DPU, bound at the depth that comes back.
@@ -268,7 +298,7 @@ impl<'a> Lowerer<'a> {
 
     fn too_deep(&mut self, position: Position) -> Lowered {
         let message = format!("`any`, `all` and `count` stand in each other more than {DEPTH} deep");
-        self.refuse(position, message, "ask in two guards, or compare fewer DPUs with each other")
+        self.unsupported(position, message, "ask in two guards, or compare fewer DPUs with each other")
     }
 }
 

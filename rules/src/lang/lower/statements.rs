@@ -22,7 +22,7 @@ impl Lowerer<'_> {
     /// The answer of several statements: that of the last one. `tail` says that it is the answer of the function, too.
     pub(super) fn statements(&mut self, statements: &[Stmt], scope: &Scope, position: Position, tail: bool) -> Lowered {
         let Some((first, rest)) = statements.split_first() else {
-            return self.fault("type", position, "an empty block has no answer", "write an expression in it");
+            return self.error("type", position, "an empty block has no answer", "write an expression in it");
         };
         match first {
             Stmt::Share(_) | Stmt::Noop(_) => self.statements(rest, scope, position, tail),
@@ -37,7 +37,7 @@ impl Lowerer<'_> {
                     at = statement.position();
                 }
                 let answer = self.statements(&statements[bound.len()..], &scope, at, tail);
-                self.after(bound, answer)
+                self.sequence(bound, answer)
             }
             first if rest.is_empty() => self.statement(first, scope, tail),
             Stmt::If(flow, at) if tail && (returns(flow.body.statements()) || returns(flow.branch.statements())) => {
@@ -46,7 +46,7 @@ impl Lowerer<'_> {
             Stmt::Return(..) => self.statement(first, scope, tail),
             other => {
                 self.statement(other, scope, false);
-                self.refuse(
+                self.unsupported(
                     other.position(),
                     "only the last expression of a guard is its answer",
                     "bind it with `let`, or leave it out",
@@ -70,7 +70,7 @@ impl Lowerer<'_> {
                 let condition = self.condition(&flow.expr, scope);
                 let then = self.statements(flow.body.statements(), scope, *position, tail);
                 let otherwise = self.statements(flow.branch.statements(), scope, *position, tail);
-                self.choose(condition, then, otherwise, *position)
+                self.conditional(condition, then, otherwise, *position)
             }
             Stmt::Switch(switch, position) => {
                 let (value, cases) = &**switch;
@@ -83,7 +83,7 @@ impl Lowerer<'_> {
     /// `if … { return …; }` before other statements.
     fn early_return(&mut self, flow: &FlowControl, rest: &[Stmt], scope: &Scope, position: Position) -> Lowered {
         if self.returns >= GUARD_DEPTH {
-            return self.too_nested(position);
+            return self.nested_too_deep(position);
         }
         self.returns += 1;
         let condition = self.condition(&flow.expr, scope);
@@ -91,13 +91,13 @@ impl Lowerer<'_> {
             returning if returns(returning) => self.statements(returning, scope, position, true),
             [] => self.statements(rest, scope, position, true),
             [other, ..] => {
-                self.refuse(other.position(), "this does nothing", "let it `return`, or leave it out");
+                self.unsupported(other.position(), "this does nothing", "let it `return`, or leave it out");
                 self.statements(rest, scope, position, true)
             }
         };
         let (then, otherwise) = (branch(flow.body.statements()), branch(flow.branch.statements()));
         self.returns -= 1;
-        self.choose(condition, then, otherwise, position)
+        self.conditional(condition, then, otherwise, position)
     }
 
     fn condition(&mut self, condition: &Ast, scope: &Scope) -> Expr {
@@ -106,10 +106,16 @@ impl Lowerer<'_> {
     }
 
     /// One of two values.
-    pub(super) fn choose(&mut self, condition: Expr, then: Lowered, otherwise: Lowered, position: Position) -> Lowered {
+    pub(super) fn conditional(
+        &mut self,
+        condition: Expr,
+        then: Lowered,
+        otherwise: Lowered,
+        position: Position,
+    ) -> Lowered {
         let (then, otherwise) = match (then, otherwise) {
             (Lowered::Value(then), Lowered::Value(otherwise)) => (then, otherwise),
-            (Lowered::Faulty, _) | (_, Lowered::Faulty) => return Lowered::Faulty,
+            (Lowered::Error, _) | (_, Lowered::Error) => return Lowered::Error,
             (Lowered::Unknown, _) | (_, Lowered::Unknown) => return Lowered::Unknown,
             (Lowered::Value(then), otherwise) => return self.wrong_type(position, then.kind.describe(), &otherwise),
             (then, _) => return self.wrong_type(position, "a value", &then),
@@ -117,13 +123,13 @@ impl Lowerer<'_> {
         let Some(kind) = either(then.kind, otherwise.kind) else {
             return self.wrong_type(position, then.kind.describe(), &Lowered::Value(otherwise));
         };
-        let words = then.words.or(otherwise.words);
+        let domain = then.domain.or(otherwise.domain);
         let expr = match condition {
             Expr::Bool(true) => then.expr,
             Expr::Bool(false) => otherwise.expr,
             condition => Expr::If(Box::new([condition, then.expr, otherwise.expr])),
         };
-        Lowered::Value(TypedExpr { expr, kind, words })
+        Lowered::Value(TypedExpr { expr, kind, domain })
     }
 
     /// The case that fits first, else the default.
@@ -140,11 +146,11 @@ impl Lowerer<'_> {
         let body = |this: &mut Self, case: usize| match cases.expressions.get(case).map(|case| &case.rhs) {
             Some(Ast::Stmt(block)) => this.statements(block.statements(), scope, position, tail),
             Some(expr) => this.expr(expr, scope),
-            None => Lowered::Faulty,
+            None => Lowered::Error,
         };
         let mut answer = match cases.def_case {
             Some(default) => body(self, default),
-            None => self.fault("type", position, "no case may fit, and then there is no answer", "end with `_ => …`"),
+            None => self.error("type", position, "no case may fit, and then there is no answer", "end with `_ => …`"),
         };
         // Literals are tried before ranges, and both in their order; what is tried first is put around the rest last.
         let mut tried: Vec<(usize, Lowered)> = Vec::new();
@@ -159,8 +165,8 @@ impl Lowerer<'_> {
         literals.sort_by_key(|(case, _)| std::cmp::Reverse(*case));
         for (case, literal) in literals {
             let literal = self.constant(literal.clone(), at);
-            if !self.grows(value.size()) {
-                return Lowered::Faulty;
+            if !self.charge(value.size()) {
+                return Lowered::Error;
             }
             tried.push((case, self.equal((value.clone(), at), (literal, at), position)));
         }
@@ -171,14 +177,14 @@ impl Lowerer<'_> {
                 Some(condition) => Expr::apply(Op::And, [fits, self.condition(condition, scope)]),
             };
             let then = body(self, case);
-            answer = self.choose(condition, then, answer, position);
+            answer = self.conditional(condition, then, answer, position);
         }
-        self.after(vec![value], answer)
+        self.sequence(vec![value], answer)
     }
 
     fn in_range(&mut self, range: &RangeCase, value: &Lowered, position: Position) -> Lowered {
-        if !self.grows(2 * value.size()) {
-            return Lowered::Faulty;
+        if !self.charge(2 * value.size()) {
+            return Lowered::Error;
         }
         let (least, most, end) = match range {
             RangeCase::ExclusiveInt(range, _) => (range.start, range.end, Op::Less),
@@ -207,7 +213,7 @@ impl Lowerer<'_> {
             Stmt::TryCatch(..) => ("a guard catches nothing", "a guard that fails is closed, and the failure is shown"),
             _ => ("this has no place in a guard", "a guard is an expression over facts"),
         };
-        let refused = self.refuse(position, message, hint);
+        let refused = self.unsupported(position, message, hint);
         let inner: &[&[Stmt]] = match statement {
             Stmt::While(flow, _) | Stmt::Do(flow, ..) | Stmt::TryCatch(flow, _) => &[flow.body.statements()],
             Stmt::For(parts, _) => {
@@ -234,7 +240,7 @@ impl Lowerer<'_> {
             _ => "write `==` to compare",
         };
         self.refused = true;
-        self.fault("assignment", position, "`=` sets a value, and a guard changes nothing", hint)
+        self.error("assignment", position, "`=` sets a value, and a guard changes nothing", hint)
     }
 }
 

@@ -6,7 +6,7 @@ use rhai::{ASTNode, Expr, Stmt};
 
 use crate::{
     ir::{
-        fault::Place,
+        diagnostic::Place,
         members::{OF_REPORTS, QUANTIFIERS, RECORDS, UNITS},
         operators::OPERATORS,
     },
@@ -37,7 +37,7 @@ fn calls(function: &Function) -> Vec<String> {
 }
 
 impl Resolver<'_> {
-    pub(super) fn own_functions(&mut self, mut verbs: HashSet<String>) {
+    pub(super) fn check_functions(&mut self, mut verbs: HashSet<String>) {
         verbs.extend(of_guards().map(str::to_owned));
         let functions = self.functions;
         let called: HashSet<String> = functions.all().flat_map(|(_, function)| calls(function)).collect();
@@ -45,7 +45,7 @@ impl Resolver<'_> {
             if verbs.contains(name) {
                 let place = self.declared(name, function);
                 let hint = "a guard would ask the verb: name it otherwise";
-                self.faults.hint("duplicate", &place, format!("`{name}` is a verb"), hint);
+                self.diagnostics.error("duplicate", &place, format!("`{name}` is a verb"), hint);
             }
             if !called.contains(name) {
                 // No guard leads to it: what it names is checked all the same.

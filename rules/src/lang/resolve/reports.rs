@@ -2,7 +2,7 @@
 
 use crate::{
     ir::{
-        fault::Place,
+        diagnostic::Place,
         health::{Part, Report, Reports, Source},
         snapshot::HealthAlert,
     },
@@ -25,30 +25,35 @@ impl Resolver<'_> {
             }
             if parts.is_empty() {
                 let message = format!("report `{}` is made of nothing", decl.name);
-                self.faults.hint("empty", &decl.place, message, "add `.with(…)`");
+                self.diagnostics.error("empty", &decl.place, message, "add `.with(…)`");
             }
             reports.push(Report { name: decl.name.to_string(), of_dpu: decl.value.of_dpu, parts });
         }
         let mut reports = Reports { reports };
         for (number, decl) in declared.iter().enumerate() {
-            self.untangle(number, decl, &mut reports);
+            self.reject_cycle(number, decl, &mut reports);
         }
         reports
     }
 
     /// A report that its own conditions ask for has no answer. The conditions go, so that the rest can be checked.
-    fn untangle(&mut self, number: usize, decl: &Named<ReportDecl>, reports: &mut Reports) {
+    fn reject_cycle(&mut self, number: usize, decl: &Named<ReportDecl>, reports: &mut Reports) {
         let mut seen = Vec::new();
-        let mut next = asked_by(number, reports);
+        let mut next = dependencies(number, reports);
         while let Some(report) = next.pop() {
             if !seen.contains(&report) {
                 seen.push(report);
-                next.extend(asked_by(report, reports));
+                next.extend(dependencies(report, reports));
             }
         }
         if seen.contains(&number) {
             let message = format!("report `{}` asks for itself", decl.name);
-            self.faults.hint("circle", &decl.place, message, "let its conditions ask for facts, or for other reports");
+            self.diagnostics.error(
+                "circle",
+                &decl.place,
+                message,
+                "let its conditions ask for facts, or for other reports",
+            );
             if let Some(report) = reports.reports.get_mut(number) {
                 report.parts.iter_mut().for_each(|part| (part.when, part.unclassified) = (None, None));
             }
@@ -63,12 +68,17 @@ impl Resolver<'_> {
                 Some((number, true)) if !of_dpu => Source::Dpus(*number),
                 Some(_) => {
                     let message = "`with_dpus` takes the report of a DPU into one of the host";
-                    self.faults.hint("misplaced-verb", &report.place, message, "take a `dpu_report`, in a `report`");
+                    self.diagnostics.error(
+                        "misplaced-verb",
+                        &report.place,
+                        message,
+                        "take a `dpu_report`, in a `report`",
+                    );
                     return None;
                 }
                 None => {
                     let known = self.names.reports.keys().map(|name| &**name).collect::<Vec<_>>();
-                    self.faults.unknown("unknown-report", &report.place, "report", &report.name, known);
+                    self.diagnostics.unknown("unknown-report", &report.place, "report", &report.name, known);
                     return None;
                 }
             },
@@ -78,7 +88,7 @@ impl Resolver<'_> {
         let unclassified = decl.unclassified.as_ref().and_then(|guard| self.guard(guard));
         for guard in when.iter().chain(&unclassified) {
             if guard.of_dpu && !of_dpu && !of_each {
-                self.faults.hint("type", &guard.place, "there is no DPU to ask this about", "write `|h| …`");
+                self.diagnostics.error("type", &guard.place, "there is no DPU to ask this about", "write `|h| …`");
             }
         }
         for source in decl.only.iter().chain(&decl.except) {
@@ -106,7 +116,7 @@ impl Resolver<'_> {
             ("dpu_merge", true) => Source::DpuMerge,
             _ => {
                 let known: &[&str] = if of_dpu { &DPU_SOURCES } else { &HOST_SOURCES };
-                self.faults.unknown("unknown-source", &decl.place, "source", name, known.iter().copied());
+                self.diagnostics.unknown("unknown-source", &decl.place, "source", name, known.iter().copied());
                 return None;
             }
         })
@@ -124,14 +134,14 @@ impl Resolver<'_> {
     pub(super) fn check_probe(&mut self, probe: &str, place: &Place) {
         if !self.names.probes.contains_key(probe) {
             let known = self.names.probes.keys().map(|name| &**name);
-            self.faults.unknown("unknown-probe", place, "probe", probe, known);
+            self.diagnostics.unknown("unknown-probe", place, "probe", probe, known);
         }
     }
 
     pub(super) fn check_classification(&mut self, class: &str, place: &Place) {
         if !self.names.classifications.contains_key(class) {
             let known = self.names.classifications.keys().map(|name| &**name);
-            self.faults.unknown("unknown-classification", place, "classification", class, known);
+            self.diagnostics.unknown("unknown-classification", place, "classification", class, known);
         }
     }
 
@@ -139,13 +149,13 @@ impl Resolver<'_> {
     pub(super) fn check_source(&mut self, source: &str, place: &Place) {
         if !self.names.sources.contains_key(source) {
             let known = self.names.sources.keys().map(|name| &**name);
-            self.faults.unknown("unknown-source", place, "health source", source, known);
+            self.diagnostics.unknown("unknown-source", place, "health source", source, known);
         }
     }
 }
 
 /// Reports that a report is made of, or that its conditions ask for.
-fn asked_by(report: usize, reports: &Reports) -> Vec<usize> {
+fn dependencies(report: usize, reports: &Reports) -> Vec<usize> {
     let parts = reports.reports.get(report).into_iter().flat_map(|report| &report.parts);
     let asked = |part: &Part| {
         let guards = part.when.iter().chain(&part.unclassified).flat_map(|guard| guard.reads.reports.clone());

@@ -13,7 +13,7 @@ use crate::{
 
 /// Where the arm of an action that failed sends its host, or one DPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Diversion {
+pub struct Fallback {
     /// Machine id of the DPU whose own action it was; none if it was the host's.
     pub dpu: Option<String>,
     /// The state that the arm names for this.
@@ -25,7 +25,7 @@ impl RuleSet {
     /// DPUs, and the others do what they were to do; in every other case the whole host goes, and nothing else of the
     /// decision remains but what it counted. The failure on record stays as it is.
     #[must_use]
-    pub fn divert(&self, host: &Snapshot, decision: &Decision, diversions: &[Diversion]) -> Go {
+    pub fn fall_back(&self, host: &Snapshot, decision: &Decision, fallbacks: &[Fallback]) -> Go {
         let (counters, notes, steps) = match decision {
             Decision::Go(go) => (&go.counters, &go.notes, go.dpus.as_slice()),
             Decision::Wait(wait) => {
@@ -33,23 +33,23 @@ impl RuleSet {
             }
             Decision::Error(_) | Decision::Delete(_) => (&host.state.counters, &host.state.notes, [].as_slice()),
         };
-        let together = diversions.iter().find(|diversion| diversion.dpu.is_none() || !self.is_dpu_state(&diversion.to));
+        let together = fallbacks.iter().find(|fallback| fallback.dpu.is_none() || !self.is_dpu_state(&fallback.to));
         let dpus: Vec<DpuStep> = match together {
-            Some(Diversion { to, .. }) if self.is_dpu_state(to) => {
+            Some(Fallback { to, .. }) if self.is_dpu_state(to) => {
                 host.dpus.iter().filter(|dpu| !self.aside(dpu)).map(|dpu| self.step_to(dpu, None, to)).collect()
             }
             Some(_) => Vec::new(),
             None => {
                 let own = |step: &DpuStep| {
-                    let diversion = diversions.iter().find(|diversion| diversion.dpu.as_ref() == Some(&step.dpu))?;
+                    let fallback = fallbacks.iter().find(|fallback| fallback.dpu.as_ref() == Some(&step.dpu))?;
                     let dpu = host.dpus.iter().find(|dpu| dpu.id == step.dpu)?;
-                    Some(self.step_to(dpu, Some(step), &diversion.to))
+                    Some(self.step_to(dpu, Some(step), &fallback.to))
                 };
                 steps.iter().map(|step| own(step).unwrap_or_else(|| step.clone())).collect()
             }
         };
         let to = match together {
-            Some(Diversion { to, .. }) if dpus.is_empty() => to.clone(),
+            Some(Fallback { to, .. }) if dpus.is_empty() => to.clone(),
             _ => self.least_advanced(host, &dpus).unwrap_or_else(|| host.state.path.clone()),
         };
         Go {

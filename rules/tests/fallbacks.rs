@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use rules::{Diversion, Dpu, LoadOptions, Snapshot, load_files};
+use rules::{Dpu, Fallback, LoadOptions, Snapshot, load_files};
 
 const PACK: &str = r#"
 initial("Init/Off");
@@ -52,8 +52,8 @@ fn a_dpu_goes_alone_to_a_state_of_dpus_and_takes_the_host_along_to_any_other() {
         (&done, None, "Failed", "Failed"),
     ];
     for (host, dpu, to, expected) in cases {
-        let diversion = Diversion { dpu: dpu.map(|number| host.dpus[number].id.clone()), to: to.into() };
-        let go = rules.divert(host, &rules.decision(host), &[diversion]);
+        let diversion = Fallback { dpu: dpu.map(|number| host.dpus[number].id.clone()), to: to.into() };
+        let go = rules.fall_back(host, &rules.decision(host), &[diversion]);
         let steps = go.dpus.iter().map(|step| {
             let to = step.to.as_ref().map_or("stays", |to| to.as_str());
             let tries = step.counters.as_ref().map_or(0, |counters| counters["tries"]);

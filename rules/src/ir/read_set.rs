@@ -27,7 +27,7 @@ impl Record {
 
 /// What a guard can read.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Reads {
+pub(crate) struct ReadSet {
     pub(crate) facts: Vec<&'static Fact>,
     /// Reports, by number.
     pub(crate) reports: Vec<usize>,
@@ -37,7 +37,7 @@ pub(crate) struct Reads {
     pub(crate) ages: bool,
 }
 
-impl Reads {
+impl ReadSet {
     pub(crate) fn of(expr: &Expr) -> Self {
         let mut reads = Self::default();
         expr.walk(&mut |part| match part {
@@ -53,7 +53,7 @@ impl Reads {
     }
 
     /// Something of it is otherwise after every move: times and marks of the present state, counters, DPUs' states.
-    pub(crate) fn end_with_a_move(&self) -> bool {
+    pub(crate) fn change_on_move(&self) -> bool {
         let of_state = |fact: &&Fact| {
             fact.name == "elapsed"
                 || fact.name.ends_with("_since_state_change")

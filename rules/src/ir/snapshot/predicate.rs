@@ -9,11 +9,11 @@ use crate::ir::{
 };
 
 /// A question about one fact, made for it.
-pub(crate) type Test = Box<dyn Fn(&Snapshot, &Dpu) -> bool + Send + Sync>;
+pub(crate) type Predicate = Box<dyn Fn(&Snapshot, &Dpu) -> bool + Send + Sync>;
 
 /// What can be asked of a fact in one step.
 #[derive(Debug, Clone)]
-pub(crate) enum Question {
+pub(crate) enum FactPredicate {
     /// It has this truth.
     Is(bool),
     /// It is known, or not.
@@ -21,7 +21,7 @@ pub(crate) enum Question {
     /// It lies between two numbers, both included; `absent` is the answer if it is absent.
     Between { least: i64, most: i64, absent: bool },
     /// It is one of these words, or none of them; `absent` is the answer if it is absent.
-    Word { words: Box<[Arc<str>]>, among: bool, absent: bool },
+    OneOf { words: Box<[Arc<str>]>, among: bool, absent: bool },
     /// It is the path of this state or of one below it, or not.
     Within(Arc<str>, bool),
 }
@@ -31,15 +31,15 @@ pub(crate) trait Get: for<'a> Fn(&'a Snapshot, &'a Dpu) -> Value<'a> + Send + Sy
 impl<T: for<'a> Fn(&'a Snapshot, &'a Dpu) -> Value<'a> + Send + Sync + 'static> Get for T {}
 
 /// A test of a value; what has another type is taken for absent.
-pub(crate) fn of_value(get: impl Get, question: Question) -> Test {
-    match question {
-        Question::Is(wanted) => Box::new(move |s, d| matches!(get(s, d), Value::Bool(true)) == wanted),
-        Question::Known(wanted) => Box::new(move |s, d| (get(s, d) != Value::Absent) == wanted),
-        Question::Between { least, most, absent } => Box::new(move |s, d| match get(s, d) {
+pub(crate) fn compile_value(get: impl Get, predicate: FactPredicate) -> Predicate {
+    match predicate {
+        FactPredicate::Is(wanted) => Box::new(move |s, d| matches!(get(s, d), Value::Bool(true)) == wanted),
+        FactPredicate::Known(wanted) => Box::new(move |s, d| (get(s, d) != Value::Absent) == wanted),
+        FactPredicate::Between { least, most, absent } => Box::new(move |s, d| match get(s, d) {
             Value::Int(value) => least <= value && value <= most,
             _ => absent,
         }),
-        Question::Word { words, among, absent } => of_text(
+        FactPredicate::OneOf { words, among, absent } => compile_text(
             move |s, d| match get(s, d) {
                 Value::Text(text) => Some(text),
                 _ => None,
@@ -48,19 +48,19 @@ pub(crate) fn of_value(get: impl Get, question: Question) -> Test {
             among,
             absent,
         ),
-        Question::Within(prefix, wanted) => Box::new(move |s, d| match get(s, d) {
+        FactPredicate::Within(prefix, wanted) => Box::new(move |s, d| match get(s, d) {
             Value::Text(path) => is_within(path, &prefix) == wanted,
             _ => !wanted,
         }),
     }
 }
 
-fn of_text(
+fn compile_text(
     get: impl for<'a> Fn(&'a Snapshot, &'a Dpu) -> Option<&'a str> + Send + Sync + 'static,
     words: Box<[Arc<str>]>,
     among: bool,
     absent: bool,
-) -> Test {
+) -> Predicate {
     match &*words {
         // To compare with nothing takes the processor longer than to look at a length.
         [word] if word.is_empty() => Box::new(move |s, d| get(s, d).map_or(absent, |text| text.is_empty() == among)),
@@ -76,13 +76,13 @@ fn same(text: &str, word: &str) -> bool {
     text.len() == word.len() && (text.is_empty() || text == word)
 }
 
-impl Question {
+impl FactPredicate {
     /// The opposite, if it is a question as well.
     pub(crate) fn not(self) -> Option<Self> {
         Some(match self {
             Self::Is(wanted) => Self::Is(!wanted),
             Self::Known(wanted) => Self::Known(!wanted),
-            Self::Word { words, among, absent } => Self::Word { words, among: !among, absent: !absent },
+            Self::OneOf { words, among, absent } => Self::OneOf { words, among: !among, absent: !absent },
             Self::Within(prefix, wanted) => Self::Within(prefix, !wanted),
             Self::Between { .. } => return None,
         })

@@ -30,7 +30,7 @@ impl fmt::Display for Place {
 
 /// One thing that is wrong with a pack.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct PackFault {
+pub struct Diagnostic {
     /// Where.
     pub place: Place,
     /// Which check found it, such as `unknown-fact`.
@@ -41,7 +41,7 @@ pub struct PackFault {
     pub hint: String,
 }
 
-impl fmt::Display for PackFault {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} ({})", self.place, self.message, self.hint)
     }
@@ -49,41 +49,41 @@ impl fmt::Display for PackFault {
 
 /// Everything that is wrong with a pack. The pack is refused as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PackFaults {
+pub struct LoadError {
     /// The faults, in order of file and line. Never empty.
-    pub faults: Vec<PackFault>,
+    pub diagnostics: Vec<Diagnostic>,
     /// Texts of the pack's files, for drawing the faults in their source.
     pub sources: BTreeMap<Arc<str>, Arc<str>>,
 }
 
-impl fmt::Display for PackFaults {
+impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, fault) in self.faults.iter().enumerate() {
+        for (index, diagnostic) in self.diagnostics.iter().enumerate() {
             if index > 0 {
                 f.write_str("\n")?;
             }
-            fault.fmt(f)?;
+            diagnostic.fmt(f)?;
         }
         Ok(())
     }
 }
 
-impl std::error::Error for PackFaults {}
+impl std::error::Error for LoadError {}
 
 /// Collects faults while a pack is checked.
 #[derive(Debug, Default)]
-pub(crate) struct Faults(pub(crate) Vec<PackFault>);
+pub(crate) struct Diagnostics(pub(crate) Vec<Diagnostic>);
 
-impl Faults {
+impl Diagnostics {
     /// What is wrong, and what to do about it.
-    pub(crate) fn hint(
+    pub(crate) fn error(
         &mut self,
         check: &'static str,
         place: &Place,
         message: impl Into<String>,
         hint: impl Into<String>,
     ) {
-        self.0.push(PackFault { place: place.clone(), check, message: message.into(), hint: hint.into() });
+        self.0.push(Diagnostic { place: place.clone(), check, message: message.into(), hint: hint.into() });
     }
 
     /// A name that nobody declared, with the nearest that somebody did.
@@ -97,7 +97,7 @@ impl Faults {
     ) {
         let known = known.into_iter().collect::<Vec<_>>();
         let hint = did_you_mean(name, known.iter().copied(), || instead(what, name, &known));
-        self.hint(check, place, format!("unknown {what} `{name}`"), hint);
+        self.error(check, place, format!("unknown {what} `{name}`"), hint);
     }
 }
 

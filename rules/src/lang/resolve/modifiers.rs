@@ -2,7 +2,7 @@
 
 use crate::{
     ir::{
-        fault::Place,
+        diagnostic::Place,
         pack::{Arm, Verb},
     },
     lang::{
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// What arms of one verb make use of.
-struct Uses {
+struct Effects {
     actions: bool,
     /// Counters.
     counts: bool,
@@ -21,7 +21,7 @@ struct Uses {
     hint: &'static str,
 }
 
-impl Uses {
+impl Effects {
     fn of(verb: &VerbDecl) -> (&'static str, Self) {
         let none = Self { actions: false, counts: false, records: false, hint: "" };
         match verb {
@@ -48,8 +48,8 @@ impl Uses {
 
 impl Resolver<'_> {
     /// What is said of an arm as it was written.
-    pub(super) fn check_said(&mut self, decl: &ArmDecl) {
-        let (verb, uses) = Uses::of(&decl.verb);
+    pub(super) fn check_modifiers(&mut self, decl: &ArmDecl) {
+        let (verb, uses) = Effects::of(&decl.verb);
         let mut dropped: Vec<(&str, &Place)> = Vec::new();
         if !uses.actions {
             dropped.extend(decl.actions.iter().map(|action| ("does", &action.name.place)));
@@ -67,13 +67,18 @@ impl Resolver<'_> {
             dropped.extend(decl.select.iter().map(|(guard, _)| ("each_dpu` or `first_dpu", &guard.place)));
         }
         for (said, place) in dropped {
-            self.faults.hint("misplaced-verb", place, format!("`{said}` does nothing after `{verb}`"), uses.hint);
+            self.diagnostics.error("misplaced-verb", place, format!("`{said}` does nothing after `{verb}`"), uses.hint);
         }
         if let Some((guard, _)) = &decl.split
             && !matches!(decl.verb, VerbDecl::Go(_) | VerbDecl::HostGo(_))
         {
             let message = format!("`for_dpus` does nothing after `{verb}`");
-            self.faults.hint("misplaced-verb", &guard.place, message, "it says which DPUs enter the state of a `go`");
+            self.diagnostics.error(
+                "misplaced-verb",
+                &guard.place,
+                message,
+                "it says which DPUs enter the state of a `go`",
+            );
         }
     }
 
@@ -85,12 +90,12 @@ impl Resolver<'_> {
         };
         if matches!(arm.verb, Verb::HostGo(_)) && !own.is_some_and(|state| state.of_dpu) {
             let message = "`host_go` is for `dpu_state`: here every move is one of the host";
-            self.faults.hint("misplaced-verb", &arm.place, message, "write `go`");
+            self.diagnostics.error("misplaced-verb", &arm.place, message, "write `go`");
         }
         let alone = matches!(arm.verb, Verb::Go(_)) && own.is_some_and(|state| state.of_dpu && !state.barrier);
         if alone && (arm.cause.is_some() || arm.clears_failure) {
             let message = "a DPU that moves on its own leaves the failure on record alone";
-            self.faults.hint(
+            self.diagnostics.error(
                 "misplaced-verb",
                 &arm.place,
                 message,
@@ -104,10 +109,15 @@ impl Resolver<'_> {
         });
         if states.nth(*to).is_some_and(|state| !state.of_dpu) {
             let message = "`for_dpus` says which DPUs enter a state, and this one is of the host";
-            self.faults.hint("misplaced-verb", &guard.place, message, "leave it out, or go to a `dpu_state`");
+            self.diagnostics.error("misplaced-verb", &guard.place, message, "leave it out, or go to a `dpu_state`");
         } else if alone {
             let message = "`for_dpus` does nothing here: each DPU moves on its own";
-            self.faults.hint("misplaced-verb", &guard.place, message, "use `when`, or `host_go` to move the host");
+            self.diagnostics.error(
+                "misplaced-verb",
+                &guard.place,
+                message,
+                "use `when`, or `host_go` to move the host",
+            );
         }
     }
 }

@@ -24,7 +24,7 @@ fn faults(rules: &str) -> Vec<String> {
     let files = [("names.rhai".to_owned(), SOUND.to_owned()), ("rules.rhai".to_owned(), rules.to_owned())];
     match load_files(files, &LoadOptions::default()) {
         Ok(_) => Vec::new(),
-        Err(faults) => faults.faults.iter().map(ToString::to_string).collect(),
+        Err(faults) => faults.diagnostics.iter().map(ToString::to_string).collect(),
     }
 }
 
@@ -368,7 +368,7 @@ fn a_syntax_error_is_named_and_does_not_hide_those_of_other_files() {
         ("other.rhai".to_owned(), "probe(\"P\");\nprobe(\"P\");".to_owned()),
     ];
     let found = load_files(files, &LoadOptions::default()).unwrap_err();
-    let texts: Vec<String> = found.faults.iter().map(ToString::to_string).collect();
+    let texts: Vec<String> = found.diagnostics.iter().map(ToString::to_string).collect();
     assert!(texts.iter().any(|text| text.starts_with("broken.rhai:2:")), "{texts:#?}");
     assert!(texts.iter().any(|text| text.contains("probe `P` is declared twice")), "{texts:#?}");
     assert!(found.sources.contains_key("broken.rhai"));
