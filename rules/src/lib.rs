@@ -4,7 +4,7 @@
 //! [`Snapshot`]. What rules can read is listed by [`fact_dictionary`]; how to write them is in this crate's README.
 //!
 //! Four layers, each of which imports only those before it: `ir` (plain data), `lang` (from scripts to data) and `eval`
-//! (from data and a snapshot to decisions), which know nothing of each other, and `suite` (tests, graph and comparison
+//! (from data and a snapshot to decisions), which do not import each other, and `suite` (tests, graph and comparison
 //! of packs).
 
 mod eval;

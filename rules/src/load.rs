@@ -1,4 +1,4 @@
-//! A pack as files becomes a rule set: loaded by the language, made ready to be asked.
+//! Loading: joins `lang` (files to pack) and `eval` (pack to rule set). The crate's entry point.
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, thread};
 
@@ -17,7 +17,7 @@ use crate::{
 /// Loads and checks the pack in a directory: all `*.rhai` files directly in it.
 ///
 /// # Errors
-/// Everything that is wrong with the pack, or that it could not be read.
+/// All errors of the pack, or that it could not be read.
 pub fn load_pack(directory: &Path) -> Result<RuleSet, LoadError> {
     load_pack_with(directory, &LoadOptions::default())
 }
@@ -25,7 +25,7 @@ pub fn load_pack(directory: &Path) -> Result<RuleSet, LoadError> {
 /// [`load_pack`] with a site's settings.
 ///
 /// # Errors
-/// Everything that is wrong with the pack, or that it could not be read.
+/// All errors of the pack, or that it could not be read.
 pub fn load_pack_with(directory: &Path, options: &LoadOptions) -> Result<RuleSet, LoadError> {
     let files = read_pack_files(directory, "rhai", limits::FILES).map_err(|error| {
         let place = Place { file: directory.display().to_string().into(), line: 0, column: 0 };
@@ -37,13 +37,13 @@ pub fn load_pack_with(directory: &Path, options: &LoadOptions) -> Result<RuleSet
     load_files(files, options)
 }
 
-/// Some editors put it at the beginning of a file.
+/// Some editors write it at the beginning of a file; it is no part of the rules.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Loads and checks a pack from the names and texts of its files.
 ///
 /// # Errors
-/// Everything that is wrong with the pack.
+/// All errors of the pack.
 pub fn load_files(
     files: impl IntoIterator<Item = (String, String)>,
     options: &LoadOptions,
@@ -61,7 +61,7 @@ pub fn load_files(
             LoadError { diagnostics: diagnostics.0, sources: sources.clone() }
         };
         match loaded {
-            Ok(thread) => thread.join().unwrap_or_else(|_| Err(stopped("ended in the middle"))),
+            Ok(thread) => thread.join().unwrap_or_else(|_| Err(stopped("crashed"))),
             Err(error) => Err(stopped(&format!("could not be started: {error}"))),
         }
     })

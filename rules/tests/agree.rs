@@ -403,7 +403,7 @@ fn answer(rules: &RuleSet, host: &Snapshot) -> String {
 fn a_remainder_that_has_no_value_fails_alike() {
     let guards = ["h.instance.extension_services % h.host.associated_dpus == 0".to_owned()];
     let (rules, oracle) = (pack(&guards).unwrap(), Oracle::new(FUNCTIONS, &guards));
-    for (number, divisor, told) in [(7, 0, "division by zero"), (i64::MIN, -1, "a number left the range of 64 bits")] {
+    for (number, divisor, told) in [(7, 0, "division by zero"), (i64::MIN, -1, "integer overflow")] {
         let mut host = Snapshot::default();
         host.state.path = "S0".into();
         (host.instance.extension_services, host.host.associated_dpus) = (number, divisor);
@@ -413,7 +413,7 @@ fn a_remainder_that_has_no_value_fails_alike() {
 }
 
 #[test]
-fn a_look_at_a_dpus_health_is_a_look_at_that_dpu_whatever_stands_beside_it() {
+fn a_dpus_health_is_read_of_that_dpu_beside_other_reads() {
     let of_others = "h.dpus.any(|d| d.observed_instance_version == h.instance.network_version)";
     let guard = format!("h.dpus.any(|d| pick({of_others}, h.instance.present, d.dpu_health.has_class(\"Stop\")))");
     let mut host = Snapshot::default();
@@ -426,7 +426,7 @@ fn a_look_at_a_dpus_health_is_a_look_at_that_dpu_whatever_stands_beside_it() {
 }
 
 #[test]
-fn a_dpu_bound_outside_a_function_is_not_taken_for_the_one_inside() {
+fn a_dpu_bound_outside_a_function_is_not_the_one_inside() {
     let guards = [
         "h.dpus.all(|d| like_another(h, d.primary))".to_owned(),
         "h.dpus.all(|d| { let own = d.primary; h.dpus.any(|e| e.primary != own) })".to_owned(),

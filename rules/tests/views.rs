@@ -51,7 +51,7 @@ fn a_tenant_sees_the_first_line_that_holds() {
 }
 
 #[test]
-fn an_alert_prevents_what_its_classification_says_and_nothing_else() {
+fn an_alert_prevents_only_what_its_classification_says() {
     let rules = load(PACK);
     for (class, allocation, readiness) in
         [("NoTenant", true, false), ("Broken", true, true), ("Noted", false, false), ("Unheard", false, false)]

@@ -1,8 +1,8 @@
-//! A report prepared for one question: is there an alert of this probe, with this classification?
+//! Compiled queries to health reports: is there an alert of this probe, with this classification?
 //!
-//! The same answer as walking the report's parts, but parts that can never hold the alert are left out when the pack is
-//! loaded, and a part's own conditions are asked only if its alerts hold what is wanted. A report with conditions that
-//! can fail is not prepared.
+//! The result is that of walking the report's parts, but parts that can never contain the alert are removed when the pack
+//! is loaded, and a part's conditions are evaluated only if it has a matching alert. Reports whose conditions can fail are
+//! not compiled.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,16 +13,16 @@ use crate::ir::{
     snapshot::{Dpu, HealthAlert, HealthReport, Snapshot, predicate::Predicate},
 };
 
-/// A question to a report.
+/// A compiled query.
 #[derive(Debug, Clone)]
 pub(crate) struct AlertQuery {
     pattern: AlertPattern,
     parts: Arc<[PreparedPart]>,
-    /// Those of them that can hold the alert if nothing is stored for the host as a whole.
+    /// Those of them that can contain the alert if no report is stored for the host itself.
     without_host_reports: Arc<[PreparedPart]>,
 }
 
-/// Which alert is wanted.
+/// Which alerts match.
 #[derive(Debug, Clone)]
 enum AlertPattern {
     Any,
@@ -31,14 +31,14 @@ enum AlertPattern {
     Alert { probe: Arc<str>, class: Arc<str> },
 }
 
-/// A part of the report that can hold the alert, or hide those after it.
+/// A part that can contain the alert, or hide later parts.
 #[derive(Debug)]
 struct PreparedPart {
     stored: StoredSource,
     instead: bool,
-    /// An alert like the one wanted stands in if nothing is stored.
+    /// Its `or_alert` matches, which counts if no report is stored.
     has_or_alert: bool,
-    /// What is asked seldom, apart from what is asked always.
+    /// Boxed, because they are rarely evaluated.
     conditions: Box<PartConditions>,
 }
 
@@ -64,13 +64,13 @@ enum StoredSource {
     DpuReplace,
     DpuAgent,
     DpuMerge,
-    /// An alert of the rules like the one wanted.
+    /// A matching alert of the rules themselves.
     Made,
     Dpus(Arc<[PreparedPart]>),
 }
 
 impl AlertQuery {
-    /// Prepares a question; none if it cannot be.
+    /// Compiles a query; none if a condition of the report can fail.
     pub(crate) fn prepare(
         reports: &Arc<Reports>,
         at: ReportRef,
@@ -90,7 +90,7 @@ impl AlertQuery {
         Some(Self { pattern, without_host_reports: without_host_reports.collect(), parts })
     }
 
-    /// The alert is there. The DPU matters if the report is of one.
+    /// Whether a matching alert is present; `dpu` is read if the report is of a DPU.
     pub(crate) fn found(&self, host: &Snapshot, dpu: &Dpu) -> bool {
         let parts = if host.health.is_empty() { &self.without_host_reports } else { &self.parts };
         match &self.pattern {
@@ -104,7 +104,7 @@ impl AlertQuery {
     }
 }
 
-/// Is this an alert like the one wanted?
+/// Matches alerts. Generic, so that each pattern gets its own inlined loop.
 trait AlertFilter: Fn(&HealthAlert) -> bool {}
 impl<T: Fn(&HealthAlert) -> bool> AlertFilter for T {}
 
@@ -140,12 +140,12 @@ fn prepare(parts: &[Part], pattern: &AlertPattern, reports: &Arc<Reports>) -> Op
     Some(prepared)
 }
 
-/// A guard that cannot fail, if there is one; none if it can.
+/// The compiled guard, if there is one; none if it can fail.
 fn compiled(guard: Option<&Guard>, reports: &Arc<Reports>) -> Option<Option<Predicate>> {
     guard.map_or(Some(None), |guard| guard.expr.compile(reports).into_dpu_predicate(0).ok().map(Some))
 }
 
-/// Some part holds the alert, and none before it hides it.
+/// Whether some part contains the alert, and no earlier part hides it.
 fn walk(parts: &[PreparedPart], filter: &impl AlertFilter, host: &Snapshot, dpu: &Dpu) -> bool {
     let (of_host, of_dpu) = (&host.health, &dpu.health);
     for part in parts {
@@ -174,19 +174,19 @@ fn walk(parts: &[PreparedPart], filter: &impl AlertFilter, host: &Snapshot, dpu:
     false
 }
 
-/// What a part has to say.
+/// The result of one part.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lookup {
-    /// Nothing: look on.
+    /// No matching alert: continue.
     Nothing,
-    /// It holds the alert.
+    /// A matching alert.
     Found,
-    /// It is the whole report, and does not hold the alert.
+    /// It replaces the rest of the report, and has no matching alert.
     Hidden,
 }
 
 impl PreparedPart {
-    /// Without a report that is stored for the host as a whole it has nothing to say.
+    /// It matters only if a report is stored for the host itself.
     fn needs_host_report(&self) -> bool {
         let of_host = matches!(
             self.stored,
@@ -231,7 +231,7 @@ impl PreparedPart {
         }
     }
 
-    /// What was found matters: do the part's own conditions hold?
+    /// Applies the part's conditions to what was found.
     #[inline(never)]
     fn conditionally(&self, lookup: Lookup, host: &Snapshot, dpu: &Dpu) -> Lookup {
         let holds = |test: &Predicate| test(host, dpu);
@@ -252,7 +252,7 @@ impl PreparedPart {
 }
 
 impl AlertPattern {
-    /// Classifications that are not asked for need not be there.
+    /// Whether it matches by classification, which a part can take from its alerts.
     fn by_class(&self) -> bool {
         matches!(self, Self::Class(_) | Self::Alert { .. })
     }

@@ -1,5 +1,5 @@
-//! Guards made fast. One that cannot fail and asks about the host and one DPU at most becomes a test, a closure that has
-//! all it needs built in; what is left is asked as what it is. Without this a decision takes three to four times as long
+//! Compiles guards to closures. A guard that cannot fail and reads the host and at most one DPU becomes one closure; other
+//! guards keep their structure and are evaluated as trees. Without this a decision takes three to four times as long
 //! (`cargo bench -p rules`).
 
 use std::sync::Arc;
@@ -18,33 +18,33 @@ use crate::{
     },
 };
 
-/// Predicates ready to be asked, all of which have to hold.
+/// Compiled predicates, all of which have to hold.
 #[derive(Debug, Default)]
 pub(crate) struct Conjunction {
-    /// Asked first: most arms end here.
+    /// Evaluated first: most arms end here.
     predicates: Box<[BoundPredicate]>,
     others: Box<[Conjunct]>,
 }
 
-/// A test of the host, and of the DPU bound at a depth if it is of one.
+/// A predicate of the host, and of the DPU bound at a depth if `of_dpu`.
 struct BoundPredicate {
     of_dpu: bool,
-    /// Without meaning if it is of the host alone.
+    /// Meaningless for predicates of the host alone.
     depth: u8,
     predicate: Predicate,
 }
 
-/// One predicate ready to be asked.
+/// A condition that is not a single closure.
 enum Conjunct {
     Never,
     Not(Conjunction),
     /// One of them holds.
     Or(Box<[Conjunction]>),
-    /// Some DPU, bound at a depth, fits.
+    /// It holds for some DPU, bound at a depth.
     Any(u8, Conjunction),
-    /// Every DPU, bound at a depth, fits.
+    /// It holds for every DPU, bound at a depth.
     All(u8, Conjunction),
-    /// Any other predicate, and whether it can fail.
+    /// Any other expression, and whether it can fail.
     Tree(Box<Expr>, bool),
 }
 
@@ -61,7 +61,7 @@ impl std::fmt::Debug for Conjunct {
 }
 
 impl Conjunction {
-    /// All of several. What cannot fail is asked before what is slower, but never before what can fail.
+    /// All of several hold. Closures go first because they are faster, but never before a part that can fail.
     pub(crate) fn all(parts: impl IntoIterator<Item = Conjunction>) -> Self {
         let (mut predicates, mut others) = (Vec::new(), Vec::new());
         for part in parts {
@@ -85,7 +85,7 @@ impl Conjunction {
         }
     }
 
-    /// One of several holds; asked in this order.
+    /// One of several holds, evaluated in this order.
     pub(crate) fn one_of(parts: Vec<Self>) -> Self {
         let depth = parts.iter().try_fold(None, |depth, part| one_depth(depth, part.depth()?));
         match depth {
@@ -100,7 +100,7 @@ impl Conjunction {
         }
     }
 
-    /// Some DPU, bound at `depth`, fits.
+    /// It holds for some DPU, bound at `depth`.
     pub(crate) fn for_any_dpu(self, depth: u8) -> Self {
         match self.into_dpu_predicate(depth) {
             Ok(predicate) => {
@@ -132,14 +132,14 @@ impl Conjunction {
         matches!(*self.others, [Conjunct::Never])
     }
 
-    /// The depth of the DPU that all tests are of, if it is one.
+    /// The depth of the DPU that all predicates read, if they read one; none if they read several.
     fn depth(&self) -> Option<Option<u8>> {
         self.predicates
             .iter()
             .try_fold(None, |depth, predicate| one_depth(depth, predicate.of_dpu.then_some(predicate.depth)))
     }
 
-    /// The same as one test, if it is nothing but tests of the host and one DPU.
+    /// As one closure, if it consists of predicates of the host and one DPU.
     fn into_predicate(self) -> Result<Predicate, Self> {
         if self.depth().is_none() || !self.others.is_empty() {
             return Err(self);
@@ -150,7 +150,7 @@ impl Conjunction {
         })
     }
 
-    /// The same as a test of the host and a DPU, if it asks about no other DPU.
+    /// As one closure of the host and the DPU at `depth`, if it reads no other DPU.
     pub(crate) fn into_dpu_predicate(self, depth: u8) -> Result<Predicate, Self> {
         match self.depth() {
             Some(of) if of.is_none_or(|of| of == depth) => self.into_predicate(),
@@ -193,7 +193,7 @@ fn all(conjunction: &[Conjunct], env: &Env<'_>) -> Evaluated<bool> {
     Ok(true)
 }
 
-/// The depth of the DPU that two predicates are of, if it is one; neither has to be of a DPU.
+/// The common depth of two predicates, either of which may read no DPU; none if they read different DPUs.
 fn one_depth(a: Option<u8>, b: Option<u8>) -> Option<Option<u8>> {
     match (a, b) {
         (Some(a), Some(b)) => (a == b).then_some(Some(a)),
@@ -267,7 +267,7 @@ impl Expr {
         self.can_fail(&|report| reports.can_fail(report))
     }
 
-    /// The predicate as a question about one fact, if it is one.
+    /// As a predicate of one fact, if it is one.
     fn predicate(&self) -> Option<(FactRef, FactPredicate)> {
         let Self::Apply(op, parts) = self else {
             return match self {
@@ -306,7 +306,7 @@ impl Expr {
         }
     }
 
-    /// A comparison of two facts, of which one DPU at most is asked, or with the number of DPUs.
+    /// A comparison of two facts of at most one DPU, or with the number of DPUs.
     fn of_two_values(&self) -> Option<Conjunction> {
         let Self::Apply(op, parts) = self else { return None };
         let compare = op.compare()?;
@@ -341,7 +341,7 @@ impl Expr {
         }
     }
 
-    /// Any predicate that cannot fail and asks about one DPU at most.
+    /// Any expression that cannot fail and reads at most one DPU.
     fn of_one_dpu(&self, reports: &Arc<Reports>) -> Option<Conjunction> {
         let depths = self.dpus();
         if self.fails(reports) || depths.len() > 1 {

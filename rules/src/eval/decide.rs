@@ -1,4 +1,4 @@
-//! Rule set and snapshot to decision: pure, bounded, without allocation until an arm decides.
+//! Decides: rule set and snapshot to decision. Pure, bounded, without allocation until an arm decides.
 //!
 //! Arms are read top to bottom, those of rules for any state first, and the first that applies decides. A guard that
 //! fails counts as a closed gate: the host stays and the failure is its outcome.
@@ -27,10 +27,10 @@ use crate::{
     },
 };
 
-/// Takes note of the arms that were tried.
+/// Records the arms that were tried.
 pub(crate) trait Tracer {
     fn step(&mut self, arm: usize, dpu: Option<usize>, result: ArmResult);
-    /// None of these applies.
+    /// None of these arms applies.
     fn skip(&mut self, steps: &[PreparedArm]);
 }
 
@@ -45,7 +45,7 @@ impl Tracer for Trace {
     }
 }
 
-/// Takes note of nothing.
+/// Records nothing.
 struct Untraced;
 
 impl Tracer for Untraced {
@@ -53,9 +53,9 @@ impl Tracer for Untraced {
     fn step(&mut self, _: usize, _: Option<usize>, _: ArmResult) {}
 }
 
-/// What the arms of a state came to.
+/// The result of a state's arms.
 pub(crate) enum ArmsOutcome<'r> {
-    /// This arm decides, for the host, or for the DPU it was tried for.
+    /// This arm decides, for the host or for the DPU it was tried for.
     Arm(&'r Arm),
     /// The gate of this arm is closed.
     Closed(&'r Arm, usize),
@@ -100,7 +100,7 @@ impl RuleSet {
         self.conclude(outcome, state, &env)
     }
 
-    /// Reads arms until one decides.
+    /// Evaluates arms until one decides.
     fn run<'r>(
         &'r self,
         steps: impl Iterator<Item = &'r PreparedArm>,
@@ -148,14 +148,14 @@ impl RuleSet {
         ArmsOutcome::Nothing
     }
 
-    /// The first moment, in seconds from now, at which time alone can change what this state's arms say.
+    /// Seconds until time alone can change which arm of this state applies.
     pub(crate) fn recheck_after(&self, state: &DeclaredState, env: &Env<'_>) -> Option<i64> {
         let (_, prepared) = self.prepared(&state.path)?;
         prepared.timed.next_flip(env)
     }
 }
 
-/// The arm's actions, with the DPUs they are for filled in.
+/// The arm's actions with their DPUs.
 #[inline]
 fn actions(arm: &Arm, env: &Env<'_>, dpu: Option<&Dpu>) -> Result<Vec<Action>, GuardError> {
     if arm.actions.is_empty() { Ok(Vec::new()) } else { filled_in(arm, env, dpu) }

@@ -1,4 +1,4 @@
-//! What guards mean: the answer of an expression for one host, and if somebody watches, what was looked at.
+//! Evaluates expressions for one host. An observer can record what was read.
 
 use crate::{
     eval::env::Env,
@@ -10,7 +10,7 @@ use crate::{
     },
 };
 
-/// Takes note of what is looked at. Who explains is shown all that decides, not only the first part that does.
+/// Is told what the evaluation reads. If it explains, it is shown all parts that decide, not only the first one.
 pub(crate) trait Observer {
     const EXPLAINS: bool;
     fn fact(&mut self, _fact: &FactRef, _env: &Env<'_>) {}
@@ -19,7 +19,7 @@ pub(crate) trait Observer {
     fn dpus(&mut self, _env: &Env<'_>) {}
 }
 
-/// Takes note of nothing.
+/// Ignores everything.
 pub(crate) struct Unobserved;
 
 impl Observer for Unobserved {
@@ -47,7 +47,7 @@ impl FactRef {
 }
 
 impl Expr {
-    /// The answer of an expression that is true or false.
+    /// The value of a bool expression.
     pub(crate) fn holds(&self, env: &Env<'_>) -> Evaluated<bool> {
         self.eval(env, &mut Unobserved).map(|answer| answer == true)
     }
@@ -93,7 +93,7 @@ impl Expr {
     }
 }
 
-/// An operator on the values of all its parts. Who explains is shown those after one that fails, too.
+/// Applies an operator to the values of its parts. An explaining observer is shown parts after a failing one as well.
 fn apply<'a, W: Observer>(op: Op, parts: &'a [Expr], env: &Env<'a>, observer: &mut W) -> Evaluated<Operand<'a>> {
     let apply = op.entry().apply;
     match parts {
@@ -107,7 +107,7 @@ fn apply<'a, W: Observer>(op: Op, parts: &'a [Expr], env: &Env<'a>, observer: &m
     }
 }
 
-/// Some part answers `deciding`; those after the first one that does, or after an error, are not asked for.
+/// Whether some part has the value `deciding`. Stops at the first one that has, or at an error.
 fn several<'a, W: Observer>(
     parts: impl Iterator<Item = (&'a Expr, Env<'a>)> + Clone,
     deciding: bool,
@@ -118,8 +118,8 @@ fn several<'a, W: Observer>(
         return parts.map(decide).find(|decides| *decides != Ok(false)).unwrap_or(Ok(false));
     }
     let answers: Vec<Evaluated<bool>> = parts.clone().map(&mut decide).collect();
-    // Those that decide are shown, else all. If one is enough to hold, the first one is shown; of parts that all have to
-    // hold every one that does not.
+    // The observer is shown the deciding parts, else all. Of an `any` the first deciding part explains enough; of an `all`
+    // every part that does not hold is shown.
     let most = if deciding { 1 } else { usize::MAX };
     let decisive = || parts.clone().zip(&answers).filter(|(_, decides)| **decides != Ok(false)).take(most);
     let mut show = |(part, env): (&'a Expr, Env<'a>)| drop(part.eval(&env, observer));
@@ -131,7 +131,7 @@ fn several<'a, W: Observer>(
     answers.into_iter().find(|decides| *decides != Ok(false)).unwrap_or(Ok(false))
 }
 
-/// A body for each DPU, or for each text of the list behind it.
+/// Evaluates a body for each DPU, or for each text of a list.
 fn each<'a, W: Observer>(
     quantifier: Quantifier,
     depth: u8,

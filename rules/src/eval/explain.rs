@@ -1,4 +1,4 @@
-//! A decision with everything that was looked at, for people.
+//! Explanations of decisions for operators, and other questions about a host: time limit, health reports.
 
 use crate::{
     eval::{RuleSet, env::Env, evidence::Evidence},
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl RuleSet {
-    /// [`RuleSet::decide`] with all that was looked at, for people. Slower.
+    /// [`RuleSet::decide`] with everything that was read, for operators. Slower.
     #[must_use]
     pub fn explain(&self, snapshot: &Snapshot) -> Explanation {
         let decided = self.decide(snapshot);
@@ -85,7 +85,7 @@ impl RuleSet {
         }
     }
 
-    /// The facts behind what came of one arm.
+    /// The facts behind the result of one arm.
     fn evidence(&self, arm: &Arm, step: &TraceStep, env: &Env<'_>) -> Evidence {
         let env = self.bind(step, env);
         let mut evidence = Evidence::default();
@@ -97,7 +97,7 @@ impl RuleSet {
             }
             evidence.alerts.extend(more.alerts);
         };
-        // Of an arm that was skipped the condition that did not hold tells why, of others all do.
+        // A skipped arm is explained by the condition that did not hold, others by all conditions.
         let skipped = step.result == ArmResult::Skipped;
         for (guard, polarity) in &arm.conditions {
             let held = guard.holds(&env) == Ok(*polarity == Polarity::When);

@@ -1,7 +1,7 @@
-//! What stored health reports add up to, as the pack's declarations say.
+//! Combines stored health reports as the pack declares.
 //!
-//! The engine knows how reports are built and merged. Which reports exist for a rule to look at, what stands in for
-//! what and which probe or classification matters is declared by the pack.
+//! The engine knows how to combine and merge. The pack declares which reports exist, what replaces what, and which probes
+//! and classifications matter.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ impl<'a> Contribution<'a> {
     }
 }
 
-/// Goes on with the next contribution if it answers true.
+/// Returns whether to continue with the next contribution.
 type Visit<'v, 'a> = &'v mut dyn FnMut(Contribution<'a>) -> bool;
 
 impl Reports {
@@ -60,10 +60,10 @@ impl Reports {
         })
     }
 
-    /// Shows `visit` the contributions to a report, in order.
+    /// Visits the contributions to a report, in order.
     pub(crate) fn visit<'a>(&'a self, at: ReportRef, env: &Env<'a>, visit: Visit<'_, 'a>) -> Evaluated<()> {
         let Some(report) = self.reports.get(at.report) else { return Ok(()) };
-        // Guards of a DPU's report see that DPU as their own.
+        // Guards of a DPU's report read that DPU.
         let bound = if report.of_dpu { env.with(0, env.dpu(at.dpu.unwrap_or(0))) } else { *env };
         for part in &report.parts {
             let own_guard = !matches!(part.source, Source::Dpus(_));
@@ -79,7 +79,7 @@ impl Reports {
         Ok(())
     }
 
-    /// Answers whether the part is there, and whether to go on.
+    /// Returns whether the part is present, and whether to continue.
     fn visit_part<'a>(
         &'a self,
         report: &Report,
@@ -142,7 +142,7 @@ impl Reports {
 }
 
 impl Query {
-    /// An alert is what is asked for; its classifications may not count.
+    /// Whether an alert matches; unclassified ones match no classification.
     pub(crate) fn finds(&self, alert: &HealthAlert, classified: bool) -> bool {
         match self {
             Self::Missing => false,
@@ -180,7 +180,7 @@ fn many<'a>(
     (present, true)
 }
 
-/// Reports being merged. An alert beats a success of the same probe and target; two alerts become one.
+/// The state of a merge. An alert wins over a success of the same probe and target; two alerts become one.
 #[derive(Default)]
 struct Merge {
     observed_at: Option<Timestamp>,

@@ -1,4 +1,4 @@
-//! What decides whether an arm applies, put together from its conditions when the pack is loaded.
+//! Compiled states: the conditions of all arms, compiled for the state that they are evaluated in. Built once at load.
 
 use std::sync::Arc;
 
@@ -15,25 +15,25 @@ use crate::{
     },
 };
 
-/// What is asked in one state, put together from its arms.
+/// The compiled arms of one state.
 #[derive(Debug)]
 pub(crate) struct PreparedState {
-    /// Arms of rules for any state, to be read one after the other.
+    /// Arms of rules for any state, in order.
     pub(crate) any_steps: Box<[PreparedArm]>,
-    /// Tells in one go whether one of those applies: mostly none does.
+    /// Whether any of those applies, as one closure: mostly none does.
     pub(crate) any_arm_applies: Option<AnyArmApplies>,
     /// Its own arms.
     pub(crate) steps: Box<[PreparedArm]>,
-    /// What of its guards follows the clock.
+    /// Its expressions that change with time.
     pub(crate) timed: Timed,
 }
 
-/// Where guards are prepared to be asked: in a state, if it is known.
+/// The context of compilation: the state, if it is known.
 struct Preparing<'a> {
     path: Option<&'a StatePath>,
     pack: &'a Pack,
     reports: &'a Arc<Reports>,
-    /// What of the reports follows the clock.
+    /// Expressions of each report that change with time.
     timed_reports: &'a [Timed],
 }
 
@@ -43,14 +43,14 @@ impl Preparing<'_> {
         state.expr(&guard.condition(polarity)).compile(self.reports)
     }
 
-    /// The conditions of an arm, and that some DPU fits if it chooses DPUs.
+    /// The conditions of an arm, including that some DPU matches its selection.
     fn conditions(&self, arm: &Arm) -> Conjunction {
         let conditions = arm.conditions.iter().map(|(guard, polarity)| self.condition(guard, *polarity));
         let select = arm.select.iter().map(|(guard, _)| self.condition(guard, Polarity::When).for_any_dpu(0));
         Conjunction::all(conditions.chain(select))
     }
 
-    /// Those of the arms that can apply.
+    /// The arms that can apply.
     fn arms(&self, numbers: &[usize]) -> Box<[PreparedArm]> {
         numbers.iter().filter_map(|number| self.arm(*number)).collect()
     }
@@ -82,7 +82,7 @@ impl Preparing<'_> {
         }
     }
 
-    /// None if it cannot be told without failing.
+    /// None if a condition can fail.
     fn any_applies(&self, numbers: &[usize]) -> Option<AnyArmApplies> {
         let arms = numbers.iter().filter_map(|number| self.pack.arms.get(*number));
         let condition = arms.map(|arm| self.conditions(arm)).filter(|condition| !condition.is_never());
@@ -112,17 +112,17 @@ impl PreparedState {
 pub(crate) struct PreparedArm {
     /// Number of the arm.
     pub(crate) number: usize,
-    /// Its conditions hold, and some DPU fits if the arm chooses DPUs.
+    /// Its conditions, including that some DPU matches its selection.
     conditions: Conjunction,
     pub(crate) outcome: ArmOutcome,
 }
 
-/// What the arm does if it applies, as far as reading on depends on it.
+/// What happens if the arm applies.
 #[derive(Debug)]
 pub(crate) enum ArmOutcome {
     Stays,
     Moves,
-    /// With the gate's question.
+    /// Continues if the gate's condition holds.
     Gate(usize, Conjunction),
 }
 
@@ -133,7 +133,7 @@ impl PreparedArm {
     }
 }
 
-/// Tells in one go whether one of several arms applies.
+/// Whether one of several arms applies, as one closure.
 pub(crate) struct AnyArmApplies(Predicate);
 
 impl std::fmt::Debug for AnyArmApplies {

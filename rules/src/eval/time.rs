@@ -1,7 +1,7 @@
-//! When a guard can change its answer by the passing of time alone.
+//! Computes when a guard can change its value by the passing of time alone.
 //!
-//! A comparison of ages is linear in time, so the moment it flips can be computed. Where it cannot, the host is looked
-//! at again after [`RECHECK_FALLBACK`].
+//! Ages are linear in time, so the time at which a comparison flips can be computed. Where it cannot, the host is
+//! evaluated again after [`RECHECK_FALLBACK`].
 
 use crate::{
     eval::{env::Env, evaluate::Unobserved},
@@ -15,16 +15,16 @@ use crate::{
     },
 };
 
-/// Seconds after which an answer is asked for again if the moment it flips is not known: ages count whole seconds, so no
-/// change is missed.
+/// Seconds until the next evaluation if the time of a change is unknown. Ages count whole seconds, so this misses no
+/// change.
 const RECHECK_FALLBACK: i64 = 1;
 
-/// What guards ask that follows the clock: comparisons, each of them once.
+/// Expressions of guards that change with time, without duplicates.
 #[derive(Debug, Default)]
 pub(crate) struct Timed(Vec<Expr>);
 
 impl Timed {
-    /// What of a pack's reports follows the clock, report by report.
+    /// The expressions of each of a pack's reports that change with time.
     pub(crate) fn of_reports(reports: &Reports) -> Vec<Self> {
         (0..reports.reports.len())
             .map(|report| {
@@ -35,7 +35,7 @@ impl Timed {
             .collect()
     }
 
-    /// Adds what follows the clock in an expression, which is asked of every DPU if it is one of a DPU.
+    /// Adds the parts of an expression that change with time; `of_dpus` evaluates them for every DPU.
     pub(crate) fn add(&mut self, expr: &Expr, of_dpus: bool, reports: &[Self]) {
         let mut found = Vec::new();
         collect(expr, &|report| reports.get(report).map_or(&[], |timed| &timed.0), &mut found);
@@ -51,7 +51,7 @@ impl Timed {
         self.0.is_empty()
     }
 
-    /// Seconds until one of them can change its answer by time alone.
+    /// Seconds until one of them can change its value by time alone.
     pub(crate) fn next_flip(&self, env: &Env<'_>) -> Option<i64> {
         soonest(self.0.iter().map(|part| flip(part, env)))
     }
@@ -61,7 +61,7 @@ fn of_each_dpu(expr: Expr) -> Expr {
     Expr::Each(Quantifier::Any, 0, [expr].into())
 }
 
-/// The parts of an expression that follow the clock, as small as they can be told apart.
+/// Collects the smallest bool parts of an expression that change with time.
 fn collect<'r>(expr: &Expr, of_report: &dyn Fn(usize) -> &'r [Expr], found: &mut Vec<Expr>) {
     match expr {
         Expr::Apply(Op::And | Op::Or | Op::Not, parts) => parts.iter().for_each(|part| collect(part, of_report, found)),
@@ -76,7 +76,7 @@ fn collect<'r>(expr: &Expr, of_report: &dyn Fn(usize) -> &'r [Expr], found: &mut
     }
 }
 
-/// Parts of a report come and go with time, as their conditions say.
+/// Collects the conditions of a report's parts that change with time.
 fn of_report(number: usize, reports: &Reports, found: &mut Vec<Expr>) {
     let Some(report) = reports.reports.get(number) else { return };
     for part in &report.parts {
@@ -109,7 +109,7 @@ fn soonest(flips: impl Iterator<Item = Option<i64>>) -> Option<i64> {
     flips.flatten().min()
 }
 
-/// Seconds until the answer can change by time alone, none if it cannot.
+/// Seconds until the value can change by time alone, none if it cannot.
 fn flip(expr: &Expr, env: &Env<'_>) -> Option<i64> {
     match expr {
         Expr::Each(_, depth, parts) => match &**parts {
@@ -137,7 +137,7 @@ fn flip(expr: &Expr, env: &Env<'_>) -> Option<i64> {
     }
 }
 
-/// Two numbers are equal until their lines part; what is absent, or a version, does not age.
+/// When an equality can change: of numbers by their lines; absent values and versions do not change with time.
 fn equal(left: &Expr, right: &Expr, env: &Env<'_>) -> Option<i64> {
     match (left.eval(env, &mut Unobserved), right.eval(env, &mut Unobserved)) {
         (Ok(Operand::Int(_)), Ok(Operand::Int(_))) => compared(Compare::Equal, line(left, env), line(right, env)),
@@ -146,7 +146,7 @@ fn equal(left: &Expr, right: &Expr, env: &Env<'_>) -> Option<i64> {
     }
 }
 
-/// When a value can change, of which it is not known how the answer follows it.
+/// When an argument can change, for operators whose dependence on time is unknown.
 fn next_change(part: &Expr, env: &Env<'_>) -> Option<i64> {
     match part.eval(env, &mut Unobserved) {
         Ok(Operand::Int(_)) | Err(_) => match line(part, env) {
@@ -168,7 +168,7 @@ fn aged(fact: &FactRef, value: i64) -> Line {
     Line { now: value, slope: i64::from(fact.fact.kind == FactType::Age) }
 }
 
-/// A number as a line over time, if it is one.
+/// A number as a linear function of time, if it is one.
 fn line(expr: &Expr, env: &Env<'_>) -> Option<Line> {
     let still = || {
         let moves = soonest(expr.children().iter().map(|part| next_change(part, env))).is_some();

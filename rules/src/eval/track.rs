@@ -1,4 +1,4 @@
-//! Which changes of a host can change what the rules say about it.
+//! Change tracking: which changes of a host can change its decision. The controller skips hosts without any.
 
 use crate::{
     eval::RuleSet,
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl RuleSet {
-    /// The facts that the rules of a state can read, by their names; those of any state included.
+    /// The read set of a state, by names of facts and reports; rules for any state included.
     #[must_use]
     pub fn reads(&self, state: &crate::ir::state_path::StatePath) -> Vec<String> {
         let Some(state) = self.state(state) else { return Vec::new() };
@@ -23,7 +23,7 @@ impl RuleSet {
         names
     }
 
-    /// Nothing differs between two snapshots of a host that the rules of its state can read, so the decision is the
+    /// Nothing that the rules of the host's state can read differs between two snapshots, so the decision is the
     /// same as long as no guard flips by time alone.
     #[must_use]
     pub fn sees_no_change(&self, before: &Snapshot, after: &Snapshot) -> bool {
@@ -64,7 +64,7 @@ impl RuleSet {
     }
 }
 
-/// Same value; an age is the same if the moment it is counted from is.
+/// Same value; an age is the same if its timestamp is.
 fn same_fact(fact: &Fact, before: (&Snapshot, &Dpu), after: (&Snapshot, &Dpu)) -> bool {
     let (old, new) = ((fact.get)(before.0, before.1), (fact.get)(after.0, after.1));
     if fact.kind != FactType::Age {
@@ -74,7 +74,7 @@ fn same_fact(fact: &Fact, before: (&Snapshot, &Dpu), after: (&Snapshot, &Dpu)) -
         (crate::ir::snapshot::Value::Int(old), crate::ir::snapshot::Value::Int(new)) => {
             let passed = i64::try_from(after.0.now.abs_diff(before.0.now) / 1_000_000).unwrap_or(i64::MAX);
             let passed = if after.0.now >= before.0.now { passed } else { -passed };
-            // Both ages are cut to whole seconds.
+            // Both ages are truncated to whole seconds.
             (new - old - passed).abs() <= 1
         }
         (old, new) => old == new,

@@ -1,4 +1,4 @@
-//! What is wrong with a pack, and where.
+//! Errors of a pack with their places and hints. Collected by `lang`, shown by whoever loads a pack.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -31,7 +31,7 @@ impl fmt::Display for Place {
 /// One thing that is wrong with a pack.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Diagnostic {
-    /// Where.
+    /// The place in the source.
     pub place: Place,
     /// Which check found it, such as `unknown-fact`.
     pub check: &'static str,
@@ -47,12 +47,12 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Everything that is wrong with a pack. The pack is refused as a whole.
+/// Everything that is wrong with a pack. The whole pack is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LoadError {
-    /// The faults, in order of file and line. Never empty.
+    /// The errors, in order of file and line. Never empty.
     pub diagnostics: Vec<Diagnostic>,
-    /// Texts of the pack's files, for drawing the faults in their source.
+    /// Texts of the pack's files, for drawing errors in their source.
     pub sources: BTreeMap<Arc<str>, Arc<str>>,
 }
 
@@ -70,12 +70,12 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Collects faults while a pack is checked.
+/// Collects errors while a pack is checked.
 #[derive(Debug, Default)]
 pub(crate) struct Diagnostics(pub(crate) Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// What is wrong, and what to do about it.
+    /// Adds an error.
     pub(crate) fn error(
         &mut self,
         check: &'static str,
@@ -86,7 +86,7 @@ impl Diagnostics {
         self.0.push(Diagnostic { place: place.clone(), check, message: message.into(), hint: hint.into() });
     }
 
-    /// A name that nobody declared, with the nearest that somebody did.
+    /// Adds an error for an undeclared name, with the nearest declared one.
     pub(crate) fn unknown<'a>(
         &mut self,
         check: &'static str,
@@ -101,7 +101,7 @@ impl Diagnostics {
     }
 }
 
-/// The nearest known name as a question, else another hint.
+/// Suggests the nearest known name, else another hint.
 pub(crate) fn did_you_mean<'a>(
     name: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -110,7 +110,7 @@ pub(crate) fn did_you_mean<'a>(
     types::nearest(name, known).map_or_else(otherwise, |near| format!("did you mean `{near}`?"))
 }
 
-/// What to do about a name that is like none of the known ones.
+/// The hint for a name that resembles no known one.
 fn instead(what: &str, name: &str, known: &[&str]) -> String {
     match what {
         "fact" => "`sitectl rules facts` lists all facts".to_owned(),

@@ -1,4 +1,4 @@
-//! The health reports that a pack declares: what each is made of.
+//! The health reports that a pack declares, and the parts of each. Built by `lang`, evaluated by `eval`.
 
 use crate::ir::{guard::Guard, snapshot::HealthAlert};
 
@@ -8,7 +8,7 @@ pub(crate) struct Reports {
     pub(crate) reports: Vec<Report>,
 }
 
-/// A report that rules can look at, made of stored ones.
+/// A report that rules can read, composed of stored reports.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) name: String,
@@ -16,23 +16,23 @@ pub(crate) struct Report {
     pub(crate) parts: Vec<Part>,
 }
 
-/// One contribution to a report.
+/// One part of a report.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) source: Source,
-    /// If it is there it is the whole report.
+    /// If it is present it replaces all other parts.
     pub(crate) instead: bool,
     /// Source names it is limited to; a trailing `*` stands for any ending.
     pub(crate) only: Option<String>,
     pub(crate) except: Vec<String>,
     pub(crate) when: Option<Guard>,
-    /// Alerts count without their classifications while this holds.
+    /// While this holds, alerts count without their classifications.
     pub(crate) unclassified: Option<Guard>,
-    /// Stands in if nothing is there.
+    /// Used if the source has no report.
     pub(crate) or_alert: Option<HealthAlert>,
 }
 
-/// Where a contribution comes from.
+/// Where a part comes from.
 #[derive(Debug)]
 pub(crate) enum Source {
     HostReplace,
@@ -42,13 +42,13 @@ pub(crate) enum Source {
     DpuReplace,
     DpuAgent,
     DpuMerge,
-    /// Another report, once a DPU.
+    /// A report of DPUs, once for each DPU.
     Dpus(usize),
     Alert(HealthAlert),
 }
 
 impl Reports {
-    /// Some guard of the report's parts can fail.
+    /// Whether evaluating a guard of the report's parts can fail.
     pub(crate) fn can_fail(&self, report: usize) -> bool {
         self.reports.get(report).is_some_and(|report| {
             report.parts.iter().any(|part| {
@@ -61,7 +61,7 @@ impl Reports {
 }
 
 impl Part {
-    /// The part in the words of its rule.
+    /// The part as a rule writes it.
     pub(crate) fn describe(&self, reports: &Reports) -> String {
         let alert = |alert: &HealthAlert| format!("{} [{}]", alert.id, alert.classifications.join(", "));
         let mut words = if self.instead { "replaced by ".to_owned() } else { "with ".to_owned() };

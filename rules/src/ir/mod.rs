@@ -1,4 +1,5 @@
-//! What a pack is after loading, and what it is asked about and answers with: plain data. Imports nothing of the crate.
+//! The intermediate representation: a loaded pack, the snapshot of a host, and decisions, as plain data. Imports nothing
+//! else of the crate.
 
 pub(crate) mod decision;
 pub(crate) mod diagnostic;

@@ -1,4 +1,4 @@
-//! The operators of the rule language: one table that lowering, types, evaluation, time and explanation read. A new
+//! The operators of the rule language: one table that lowering, type checks, evaluation, time and explanation read. A new
 //! operator is one variant of [`Op`] and one entry of [`OPERATORS`].
 
 use std::borrow::Cow;
@@ -57,50 +57,50 @@ pub(crate) enum Kind {
     Version,
     /// A list of texts: a fact.
     Texts,
-    /// A list of texts that is written in the rule.
+    /// A list literal of texts.
     TextList,
     IntList,
     /// A number that can be absent.
     MaybeInt,
     MaybeText,
-    /// Of an argument: whatever can be shown as text.
+    /// Of an argument: anything that converts to text.
     Shown,
 }
 
-/// What a literal text has to be among, when it meets a text of which the words are known.
+/// Which literals make sense as the second argument, if the possible values of the first are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LiteralRule {
-    /// Anything.
+    /// All.
     Any,
-    /// The beginning of one.
+    /// A prefix of a possible value.
     Prefix,
-    /// The path of a state, or of those below it.
+    /// The path of a state, or of a group of states.
     StatePath,
 }
 
-/// How an answer follows the clock.
+/// How a value changes with time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum TimeDependence {
-    /// It changes only when one of its parts does.
+    /// It changes only when a part changes.
     Parts,
-    /// Two numbers compare.
+    /// A comparison of two numbers.
     Order(Compare),
-    /// Two values of any kind are equal.
+    /// An equality of two values of any kind.
     Equal,
-    /// A line if its parts are lines.
+    /// Linear if its parts are linear.
     Linear(fn(&[Line]) -> Option<Line>),
-    /// Its first part, if that is known, else the second.
+    /// Its first part if that is present, else the second.
     FirstKnown,
-    /// It is not known how.
+    /// Unknown.
     Opaque,
 }
 
-/// An operator, in all that has to be known of it.
+/// Everything that the engine knows about an operator.
 pub(crate) struct Operator {
     pub(crate) op: Op,
     /// As rules write it: between, before, or as a function or method of its first argument.
     pub(crate) name: &'static str,
-    /// Kinds of arguments that it takes, and the kind of its answer for them.
+    /// Its signatures: kinds of arguments, and the kind of the result.
     pub(crate) takes: &'static [(&'static [Kind], Kind)],
     pub(crate) literal: LiteralRule,
     pub(crate) can_fail: bool,
@@ -114,7 +114,7 @@ impl Op {
         &OPERATORS[self as usize]
     }
 
-    /// The comparison of numbers that it is, if it is one.
+    /// As a comparison of numbers, if it is one.
     pub(crate) fn compare(self) -> Option<Compare> {
         match (self, self.entry().time) {
             (Self::Equal, _) => Some(Compare::Equal),
@@ -124,7 +124,7 @@ impl Op {
     }
 }
 
-/// An entry for an operator without anything special.
+/// An entry with the defaults: it cannot fail, takes any literal, and its change over time is unknown.
 const fn plain(
     op: Op,
     name: &'static str,
@@ -143,7 +143,7 @@ const fn order(
     Operator { time: TimeDependence::Order(compare), ..plain(op, name, &[(&[Int, Int], Bool)], apply) }
 }
 
-/// An entry for arithmetic, which fails where the answer is no number of 64 bits.
+/// An entry for arithmetic, which fails on overflow of 64 bits.
 const fn arithmetic(
     op: Op,
     name: &'static str,
@@ -162,7 +162,7 @@ const INTS: &[(&[Kind], Kind)] = &[(&[Int, Int], Int)];
 
 /// All operators, in the order of [`Op`].
 pub(crate) static OPERATORS: [Operator; 31] = [
-    // These three are asked part by part, until one decides.
+    // The evaluator short-circuits these three.
     Operator {
         time: TimeDependence::Parts,
         ..plain(Op::And, "&&", &[], |of| Ok(of.iter().all(|a| *a == true).into()))
@@ -172,7 +172,7 @@ pub(crate) static OPERATORS: [Operator; 31] = [
         time: TimeDependence::Parts,
         ..plain(Op::Not, "!", &[(&[Bool], Bool)], |of| Ok((of[0] != true).into()))
     },
-    // What was bound by `let` before the last is asked for all the same: it can fail.
+    // Values of `let` are evaluated although nothing uses them, because they can fail. The last part is the value.
     Operator { time: TimeDependence::Parts, ..plain(Op::Sequence, "let", &[], |of| Ok(of[of.len() - 1].clone())) },
     Operator { time: TimeDependence::Equal, ..plain(Op::Equal, "==", &[], |of| Ok(of[0].equals(&of[1]).into())) },
     order(Op::Less, "<", Compare::Less, |of| compared(Compare::Less, of)),
@@ -265,7 +265,7 @@ fn joined(of: &[Operand<'_>]) -> String {
     of.iter().map(Operand::shown).collect()
 }
 
-/// A line times a number that stands still.
+/// A product is linear if one factor is constant.
 fn times(of: &[Line]) -> Option<Line> {
     match (of[0].slope, of[1].slope) {
         (_, 0) => of[0].times(of[1].now),
@@ -274,7 +274,7 @@ fn times(of: &[Line]) -> Option<Line> {
     }
 }
 
-/// Compares dotted versions such as `24.10` and `BF-24.04-5` number by number; text that is no number counts as none.
+/// Compares dotted versions such as `24.10` and `BF-24.04-5` number by number; a text without numbers is no version.
 fn version_at_least(version: &str, least: &str) -> bool {
     let numbers = |text: &str| -> Vec<u64> {
         text.split(|c: char| !c.is_ascii_digit())

@@ -1,4 +1,4 @@
-//! A directory of scripts becomes a rule set: read, run once, resolve, check.
+//! Loads the scripts of a pack: compiles and runs each once, then resolves and checks what they declared.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -30,7 +30,7 @@ pub struct LoadOptions {
     pub timeouts: BTreeMap<String, i64>,
     /// Named limits that replace the pack's.
     pub limits: BTreeMap<String, i64>,
-    /// The actions that the controller can carry out; none to take the pack's word for it.
+    /// The actions that the controller can carry out; none to skip that check.
     pub known_actions: Option<Vec<String>>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn load_sources(sources: BTreeMap<Arc<str>, Arc<str>>, options: &Load
     }
 }
 
-/// The pack has more files, or longer ones, than a pack may have.
+/// Checks number and size of the pack's files.
 fn too_large(sources: &BTreeMap<Arc<str>, Arc<str>>, diagnostics: &mut Diagnostics) -> bool {
     for (file, text) in sources {
         let whole = Place { file: file.clone(), line: 0, column: 0 };
@@ -107,7 +107,7 @@ fn too_large(sources: &BTreeMap<Arc<str>, Arc<str>>, diagnostics: &mut Diagnosti
     !diagnostics.0.is_empty()
 }
 
-/// `go` and `with` are reserved words of rhai that it does not use.
+/// Unreserves `go` and `with`, which are reserved words of rhai without a meaning.
 fn allow_verbs(engine: &mut Engine) {
     #[allow(deprecated, reason = "the callback is marked as not yet stable; the version is pinned by the lock file")]
     engine.on_parse_token(|token, _, _| match token {
@@ -141,8 +141,8 @@ fn compile(
             Err(ParseError(kind, position)) => {
                 let message = kind.to_string();
                 let hint = match kind.as_ref() {
-                    _ if message.contains("reserved keyword") => "rules do without it",
-                    ParseErrorType::VariableUndefined(_) => "a guard sees nothing but its parameters",
+                    _ if message.contains("reserved keyword") => "rules have no use for this keyword",
+                    ParseErrorType::VariableUndefined(_) => "a guard sees only its parameters",
                     _ => "look for a bracket, comma, semicolon or quote that is missing here or before",
                 };
                 diagnostics.error("syntax", &place(file, position), message, hint);
@@ -152,7 +152,7 @@ fn compile(
     asts
 }
 
-/// A script stopped: a verb that does not exist, a limit, or an error of rhai.
+/// Reports why a script stopped: an unknown verb, a limit, or another error of rhai.
 fn runtime_error(file: &Arc<str>, error: &EvalAltResult, engine: &Engine, diagnostics: &mut Diagnostics) {
     let inner = error.unwrap_inner();
     let at = place(file, inner.position());
@@ -171,15 +171,10 @@ fn runtime_error(file: &Arc<str>, error: &EvalAltResult, engine: &Engine, diagno
         }
         EvalAltResult::ErrorTooManyOperations(_) | EvalAltResult::ErrorTerminated(..) => {
             let message = format!("the file takes more than {} steps to run", limits::OPERATIONS);
-            diagnostics.error("limit", &at, message, "declarations need no loops");
+            diagnostics.error("limit", &at, message, "rules declare: they need no loops");
         }
         inner => {
-            diagnostics.error(
-                "script",
-                &at,
-                inner.to_string(),
-                "a file of rules only declares: it needs no code of its own",
-            );
+            diagnostics.error("script", &at, inner.to_string(), "a file of rules only declares: remove other code");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Facts by name become a snapshot.
+//! Builds snapshots from facts by name, for tests of packs.
 //!
-//! Facts that are stored are set in the serialised form of the snapshot. Facts that are derived from moments are set
-//! by choosing the moment: an age by counting back from now, an order by a moment just after or before the other.
+//! Stored facts are set in the serialised form of the snapshot. Facts that are derived from timestamps are set by
+//! choosing the timestamp: an age by subtracting it from now, an order by a timestamp just after or before the other.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use crate::{
     suite::{Case, Suite, read},
 };
 
-/// Now, in tests: some day in 2025.
+/// The current time in tests: some day in 2025.
 const NOW: u64 = 1_750_000_000_000_000;
-/// How long a host has been in its state unless a test says otherwise: a minute.
+/// Default time in the state: a minute.
 const ELAPSED: u64 = 60_000_000;
 
 pub(super) fn snapshot(suite: &Suite, case: &Case) -> Result<Snapshot, String> {
@@ -63,7 +63,7 @@ pub(super) fn from_facts(facts: &BTreeMap<String, Yaml>, dpus: usize) -> Result<
     }
     let mut tree = serde_yaml::to_value(&snapshot).map_err(|error| error.to_string())?;
     for (path, value) in facts {
-        let (owner, name) = path.split_once('.').ok_or_else(|| format!("`{path}` is no fact: write `area.name`"))?;
+        let (owner, name) = path.split_once('.').ok_or_else(|| format!("`{path}` is not a fact: write `area.name`"))?;
         let at = owner.strip_prefix("dpu").and_then(|number| number.parse::<usize>().ok());
         let area = match at {
             Some(at) => tree.get_mut("dpus").and_then(|dpus| dpus.get_mut(at)),
@@ -109,7 +109,7 @@ fn set(area: &mut Mapping, kind: &str, name: &str, value: &Yaml, snapshot: &Snap
     Ok(())
 }
 
-/// The moment so many seconds ago.
+/// The timestamp so many seconds ago.
 fn ago(name: &str, value: &Yaml) -> Result<u64, String> {
     let timestamp = value.as_u64().map(|seconds| NOW.saturating_sub(seconds.saturating_mul(1_000_000)));
     timestamp.ok_or_else(|| {
@@ -121,7 +121,7 @@ fn ago(name: &str, value: &Yaml) -> Result<u64, String> {
 struct StoredTimestamp {
     field: &'static str,
     relation: Relation,
-    /// Measured against the DPU's own state.
+    /// Relative to the DPU's own state.
     of_dpu: bool,
 }
 
@@ -129,13 +129,13 @@ struct StoredTimestamp {
 enum Relation {
     Age,
     After,
-    /// After whatever was asked for.
+    /// Later than now.
     Fresh,
-    /// Taken care of before.
+    /// Already set.
     Set,
 }
 
-/// The stored moment behind a derived fact.
+/// The stored timestamp of a derived fact.
 fn timestamp(area: &str, name: &str) -> Option<StoredTimestamp> {
     use Relation::{After, Age, Fresh, Set};
     let (field, relation, of_dpu) = match (area, name) {
@@ -186,7 +186,7 @@ fn store(snapshot: &mut Snapshot, slot: &str, report: &HealthReport) -> Result<(
         _ => match slot.split_once('_') {
             Some((dpu, "replace")) => &mut dpu_named(snapshot, dpu)?.health.replace,
             Some((dpu, "agent")) => &mut dpu_named(snapshot, dpu)?.health.agent,
-            _ => return Err(format!("`{slot}` is no place for a health report: `dpu0_agent`, `host:source`, …")),
+            _ => return Err(format!("`{slot}` is not a place for a health report: `dpu0_agent`, `host:source`, …")),
         },
     };
     *place = Some(report);

@@ -1,5 +1,5 @@
-//! Reading files of tests. Whoever offers a pack brings its tests along, so what one may hold is limited: a short text
-//! with aliases can stand for more than any memory holds.
+//! Reads files of tests with limits. Tests come with packs of any origin, and a short text with aliases can expand to more
+//! than any memory holds.
 
 use std::{cell::Cell, fmt};
 
@@ -27,8 +27,8 @@ pub(super) fn suite(text: &str) -> Result<Suite, String> {
     Ok(suite)
 }
 
-/// The reader takes time by the square of the depth of brackets, before it says that they are too many. One in a text
-/// counts as well: that many that nobody closes stand in no text.
+/// Limits the nesting of brackets first, because the YAML reader takes time quadratic in it. Brackets in texts count as
+/// well: no text has that many unclosed ones.
 fn check_nesting(text: &str) -> Result<(), String> {
     let mut depth = 0_usize;
     for (line, text) in text.lines().enumerate() {
@@ -46,18 +46,18 @@ fn check_nesting(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A case may have so many DPUs, whose common facts come to so many values each, beside others.
+/// Limits the DPUs of a case and its values: `of_each` for each DPU, and `others`.
 pub(super) fn check_size(dpus: usize, of_each: usize, others: usize) -> Result<(), String> {
     if dpus > DPUS {
         return Err(format!("`dpus` is {dpus}: a case has {DPUS} DPUs at most"));
     }
     if of_each.saturating_mul(dpus).saturating_add(others) > CASE_VALUES {
-        return Err(format!("its facts come to more than {CASE_VALUES} values"));
+        return Err(format!("its facts have more than {CASE_VALUES} values"));
     }
     Ok(())
 }
 
-/// A value and all those in it.
+/// The number of values in a value, itself included.
 pub(super) fn count(value: &Yaml) -> usize {
     match value {
         Yaml::Sequence(list) => 1 + list.iter().map(count).sum::<usize>(),
@@ -67,7 +67,7 @@ pub(super) fn count(value: &Yaml) -> usize {
     }
 }
 
-/// Reads a value, those in it, and those that aliases stand for, to count them. Keeps nothing.
+/// Deserializes to nothing, and counts values with aliases expanded.
 #[derive(Clone, Copy)]
 struct ValueCounter<'c> {
     values: &'c Cell<usize>,
@@ -80,13 +80,15 @@ impl<'de> DeserializeSeed<'de> for ValueCounter<'_> {
         let values = self.values.get() + 1;
         self.values.set(values);
         if values > TEST_VALUES {
-            return Err(D::Error::custom(format!("the file comes to more than {TEST_VALUES} values with its aliases")));
+            return Err(D::Error::custom(format!(
+                "the file has more than {TEST_VALUES} values with its aliases expanded"
+            )));
         }
         from.deserialize_any(self)
     }
 }
 
-/// Values that hold no others.
+/// Visitors of scalars.
 macro_rules! single {
     ($($visit:ident($kind:ty))+) => { $(
         fn $visit<E: Error>(self, _: $kind) -> Result<(), E> {

@@ -1,4 +1,4 @@
-//! States that DPUs pass one by one: each DPU reads the arms of its own state, barriers wait for all of them.
+//! Decides in states that DPUs pass one by one: each DPU evaluates the arms of its own state, barriers wait for all.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// What one DPU's arms came to.
+/// The result of one DPU's arms.
 enum DpuOutcome<'r> {
     /// The DPU moves, waits or acts on its own.
     Step(DpuStep),
@@ -80,7 +80,7 @@ impl RuleSet {
         let outcome = match self.run(prepared.steps.iter().filter(of_host), env, None, tracer) {
             ArmsOutcome::Nothing => {
                 return Decision::Wait(self.wait(
-                    "the host has no DPUs, and this state is one of DPUs".into(),
+                    "the host has no DPUs, but this state is for DPUs".into(),
                     state,
                     env,
                 ));
@@ -154,7 +154,7 @@ impl RuleSet {
         }
     }
 
-    /// Who is not yet at the barrier, and where they are.
+    /// The reason at a barrier: which DPUs are missing, and where they are.
     fn waits_for(&self, barrier: &DeclaredState, host: &Snapshot) -> String {
         let others = host.dpus.iter().filter_map(|dpu| {
             let path = dpu.state.as_ref().unwrap_or(&host.state.path);
@@ -178,7 +178,7 @@ impl RuleSet {
                 failure: crate::ir::decision::FailureChange::Keep,
             });
         }
-        // The reason of the DPU that is least advanced stands for the host; all are listed.
+        // The host shows the reason of its least advanced DPU; the steps list all.
         let place = |step: &DpuStep| {
             let dpu = host.dpus.iter().find(|dpu| dpu.id == step.dpu);
             let path: Option<&StatePath> = dpu.and_then(|dpu| dpu.state.as_ref());

@@ -1,4 +1,4 @@
-//! What a decision comes to after actions failed whose arms say where to go then.
+//! The move after actions failed whose arms name a fallback state with `or_go`.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,19 @@ use crate::{
     },
 };
 
-/// Where the arm of an action that failed sends its host, or one DPU.
+/// The state that the arm of a failed action names for its host, or for one DPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fallback {
-    /// Machine id of the DPU whose own action it was; none if it was the host's.
+    /// Machine id of the DPU whose action failed; none for an action of the host.
     pub dpu: Option<String>,
-    /// The state that the arm names for this.
+    /// The state of the arm's `or_go`.
     pub to: StatePath,
 }
 
 impl RuleSet {
-    /// The move that is left of `decision` for `host`. A DPU whose own action failed goes alone if the state is one of
-    /// DPUs, and the others do what they were to do; in every other case the whole host goes, and nothing else of the
-    /// decision remains but what it counted. The failure on record stays as it is.
+    /// The move that replaces `decision`. A DPU whose own action failed moves alone if the fallback is a state of DPUs, and
+    /// the other DPUs do what was decided. In every other case the whole host moves, and only the counters of the decision
+    /// are kept. The recorded failure stays as it is.
     #[must_use]
     pub fn fall_back(&self, host: &Snapshot, decision: &Decision, fallbacks: &[Fallback]) -> Go {
         let (counters, notes, steps) = match decision {
@@ -66,7 +66,7 @@ impl RuleSet {
         dpu.state.as_ref().and_then(|path| self.state(path)).is_some_and(|state| state.aside)
     }
 
-    /// A DPU's move to `to`, with what it had counted when it was to make `step`.
+    /// A DPU's move to `to`, with the counters and notes of its decided `step`.
     fn step_to(&self, dpu: &Dpu, step: Option<&DpuStep>, to: &StatePath) -> DpuStep {
         let counters = step.and_then(|step| step.counters.as_ref()).unwrap_or(&dpu.counters);
         let notes: &BTreeMap<String, String> = step.and_then(|step| step.notes.as_ref()).unwrap_or(&dpu.notes);

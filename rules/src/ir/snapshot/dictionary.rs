@@ -15,7 +15,7 @@ use crate::ir::snapshot::{
 pub enum Value<'a> {
     /// Nobody has supplied the fact.
     Absent,
-    /// A yes or no.
+    /// True or false.
     Bool(bool),
     /// A count, or seconds.
     Int(i64),
@@ -43,7 +43,7 @@ impl std::fmt::Display for Value<'_> {
 /// The type of a fact, as far as the checks at load time need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactType {
-    /// A yes or no.
+    /// True or false.
     Bool,
     /// A whole number.
     Int,
@@ -82,7 +82,7 @@ pub(crate) type Getter = for<'a> fn(&'a Snapshot, &'a Dpu) -> Value<'a>;
 /// Reads the field of a fact.
 pub(crate) type Field<T> = for<'a> fn(&'a Snapshot, &'a Dpu) -> &'a T;
 
-/// The field of a fact that is often compared with another fact.
+/// Typed access to the field of a fact, for comparisons of two facts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FieldGetter {
     Bool(Field<bool>),
@@ -106,7 +106,7 @@ pub struct Fact {
     pub meaning: &'static str,
     /// Who supplies it.
     pub supplier: &'static str,
-    /// It follows from moments that are stored, or from other facts, and cannot be set by itself.
+    /// It is computed from stored timestamps or other facts, and cannot be set by itself.
     pub derived: bool,
     pub(crate) get: Getter,
     pub(crate) typed: fn() -> FieldGetter,
@@ -114,17 +114,17 @@ pub struct Fact {
 }
 
 impl Fact {
-    /// Its value for a host: a fact of a DPU has that of the DPU given.
+    /// Its value for a host; for facts of DPUs, that of `dpu`.
     #[must_use]
     pub fn value<'a>(&self, host: &'a Snapshot, dpu: Option<&'a Dpu>) -> Value<'a> {
         (self.get)(host, dpu.unwrap_or(&NO_DPU))
     }
 }
 
-/// Stands where no DPU is bound.
+/// The DPU that facts read where no DPU is bound.
 pub(crate) static NO_DPU: LazyLock<Dpu> = LazyLock::new(Dpu::default);
 
-/// The way to the field of a fact.
+/// Reads the field of a fact, as a closure that the compiler can inline.
 pub(crate) trait Read<T>: for<'a> Fn(&'a Snapshot, &'a Dpu) -> &'a T + Send + Sync + 'static {}
 impl<T, R: for<'a> Fn(&'a Snapshot, &'a Dpu) -> &'a T + Send + Sync + 'static> Read<T> for R {}
 

@@ -1,4 +1,4 @@
-//! The arms of each state: none that can never be reached, and always a last one that gives a reason.
+//! Checks of each state's arms: no unreachable arm, and an unconditional last one.
 
 use crate::{
     ir::{diagnostic::Diagnostics, pack::Pack},
@@ -15,7 +15,7 @@ pub(super) fn check(rules: &Pack, any: &[AnyRule], diagnostics: &mut Diagnostics
                 diagnostics.error("no-arms", &state.place, message, "add at least `.wait(\"why\")`");
             }
             Some(arm) if !arm.is_unconditional() => {
-                let message = format!("in state `{}` it can be that no arm applies", state.path);
+                let message = format!("in state `{}` it is possible that no arm applies", state.path);
                 diagnostics.error(
                     "no-last-arm",
                     &arm.place,

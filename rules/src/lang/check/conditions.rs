@@ -1,4 +1,4 @@
-//! Conditions that say nothing: they hold for every host or for none, by themselves or after the arms before them.
+//! Redundant conditions: constant ones, and those that earlier arms of the state already decide.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ pub(super) fn check(rules: &Pack, diagnostics: &mut Diagnostics) {
     implied(rules, diagnostics);
 }
 
-/// Conditions whose answer is written in the rule.
+/// Conditions with a constant value.
 fn constant(rules: &Pack, diagnostics: &mut Diagnostics) {
     let anywhere = Specialise { path: None, reports: &rules.reports };
-    // That an arm is for all DPUs is said by a condition that holds for each.
+    // `each_dpu(|h, d| true)` is how a rule selects all DPUs.
     let of_arms = rules.arms.iter().flat_map(|arm| &arm.conditions).map(|(guard, _)| guard);
     let of_gates = rules.gates.iter().map(|gate| &gate.guard);
     let parts = rules.reports.reports.iter().flat_map(|report| &report.parts);
@@ -32,11 +32,11 @@ fn constant(rules: &Pack, diagnostics: &mut Diagnostics) {
             Expr::Bool(false) => "this condition holds for no host",
             _ => continue,
         };
-        diagnostics.error("constant", &guard.place, message, "leave it out, or ask for a fact");
+        diagnostics.error("constant", &guard.place, message, "remove it, or use a fact");
     }
 }
 
-/// An expression of which it is known whether it holds, and by which arm.
+/// An expression with a known value, and the arm that implies it.
 #[derive(Clone)]
 struct Implied<'r> {
     expr: Expr,
@@ -44,7 +44,7 @@ struct Implied<'r> {
     by: &'r Arm,
 }
 
-/// What is known of a host that gets to an arm, by the arms before it.
+/// What earlier arms imply about a host that reaches an arm.
 #[derive(Default)]
 struct Assumptions<'r> {
     facts: Vec<Implied<'r>>,
@@ -62,7 +62,7 @@ impl<'r> Assumptions<'r> {
         }
     }
 
-    /// Whether an expression holds, as far as that is known, and by which arm.
+    /// The implied value of an expression, if there is one, and the arm that implies it.
     fn value(&self, expr: &Expr) -> Option<(bool, &'r Arm)> {
         if let Some(fact) = self.facts.iter().find(|fact| fact.expr == *expr) {
             return Some((fact.holds, fact.by));
@@ -80,7 +80,7 @@ impl<'r> Assumptions<'r> {
     }
 }
 
-/// Comparisons in one form, so that those that say the same, or the opposite, look so.
+/// Normalises comparisons, so that equivalent and opposite ones are recognised.
 fn canonical(expr: &Expr) -> Expr {
     let expr = expr.map(canonical);
     let Expr::Apply(op, parts) = &expr else { return expr };
@@ -94,7 +94,7 @@ fn canonical(expr: &Expr) -> Expr {
     }
 }
 
-/// Conditions and gates of which the arms before them leave one answer, in every state that reads them.
+/// Conditions and gates whose value earlier arms imply, in every state that uses them.
 fn implied(rules: &Pack, diagnostics: &mut Diagnostics) {
     let mut found: BTreeMap<(&Place, bool), Option<(bool, &Place)>> = BTreeMap::new();
     for state in &rules.states {
@@ -102,7 +102,7 @@ fn implied(rules: &Pack, diagnostics: &mut Diagnostics) {
         for arm in state.arms.iter().filter_map(|arm| rules.arms.get(*arm)) {
             let own = ArmConditions::of(arm, state, rules);
             let conditions = own.conditions.iter().map(|(place, expr)| (*place, false, assumptions.value(expr)));
-            // A gate is for several states: that other arms open it in one is no mistake.
+            // Several states use a gate, so it is no mistake if conditions of one state imply it.
             let gate =
                 own.gate.iter().map(|gate| (&arm.place, true, assumptions.value(gate).filter(|(_, by)| is_gate(by))));
             for (place, is_gate, answer) in conditions.chain(gate) {
@@ -112,7 +112,7 @@ fn implied(rules: &Pack, diagnostics: &mut Diagnostics) {
                     *before = None;
                 }
             }
-            // A site can set what others would follow from.
+            // A site's settings could change what follows from this arm.
             if arm_guards(arm, &rules.gates).all(|guard| guard.lintable) {
                 own.assume_passed(arm, state, &mut assumptions);
             }
@@ -120,11 +120,14 @@ fn implied(rules: &Pack, diagnostics: &mut Diagnostics) {
     }
     for ((place, is_gate), answer) in found {
         let (message, hint) = match answer {
-            Some((true, by)) if is_gate => (format!("this gate is always open here, after {by}"), "leave it out"),
-            Some((true, by)) => (format!("this condition always holds here, after {by}"), "leave it out"),
-            Some((false, by)) => {
-                (format!("this condition never holds here, after {by}"), "leave the arm out, or move it up")
+            Some((true, by)) if is_gate => {
+                (format!("this gate is always open here, because of the arm at {by}"), "remove it")
             }
+            Some((true, by)) => (format!("this condition always holds here, because of the arm at {by}"), "remove it"),
+            Some((false, by)) => (
+                format!("this condition never holds here, because of the arm at {by}"),
+                "remove the arm, or move it up",
+            ),
             None => continue,
         };
         if is_lintable(place, rules) {
@@ -137,13 +140,13 @@ fn is_gate(arm: &Arm) -> bool {
     matches!(arm.verb, Verb::Pass { .. })
 }
 
-/// What is asked there has no fault, and a site's settings no part in it.
+/// All guards at the place are lintable.
 fn is_lintable(place: &Place, rules: &Pack) -> bool {
     let here = |arm: &&Arm| arm.place == *place || arm.conditions.iter().any(|(guard, _)| guard.place == *place);
     rules.arms.iter().filter(here).flat_map(|arm| arm_guards(arm, &rules.gates)).all(|guard| guard.lintable)
 }
 
-/// What an arm asks in a state.
+/// The conditions of an arm, specialised for a state.
 struct ArmConditions<'r> {
     conditions: Vec<(&'r Place, Expr)>,
     gate: Option<Expr>,
@@ -162,9 +165,9 @@ impl<'r> ArmConditions<'r> {
         Self { conditions: conditions.collect(), gate }
     }
 
-    /// What is known of hosts that get past the arm.
+    /// Adds what is implied about hosts that pass the arm.
     fn assume_passed(self, arm: &'r Arm, state: &DeclaredState, assumptions: &mut Assumptions<'r>) {
-        // Of a host without DPUs only some arms of states of DPUs are asked.
+        // A host without DPUs skips arms of states of DPUs, so nothing follows for it.
         let for_all = !state.of_dpu || state.barrier;
         if !for_all || arm.select.is_some() {
             return;

@@ -1,4 +1,4 @@
-//! The graph of states: nothing unreachable, no dead end that is not declared, no going in circles without a reason.
+//! Checks of the state graph: unreachable states, undeclared dead ends, cycles that never hold a host.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(super) fn check(rules: &Pack, any: &[AnyRule], diagnostics: &mut Diagnostics
 }
 
 impl Pack {
-    /// Not a second declaration of the same state, which is a fault of its own.
+    /// It is not a duplicate declaration, which is reported elsewhere.
     fn is_first(&self, state: usize) -> bool {
         self.states.get(state).is_some_and(|is| self.by_path.get(is.path.as_str()) == Some(&state))
     }
@@ -50,8 +50,8 @@ fn unreachable(rules: &Pack, any: &[AnyRule], diagnostics: &mut Diagnostics) {
     }
     for (number, state) in rules.states.iter().enumerate() {
         if !reached.contains(&number) && rules.is_first(number) {
-            let message = format!("no host can get into state `{}`", state.path);
-            let hint = "add an arm that goes there, or say `.entry()` if hosts are put there or `.legacy()` if old ones are left there";
+            let message = format!("no host can reach state `{}`", state.path);
+            let hint = "add an arm that goes there, or `.entry()` if hosts enter it by other means, or `.legacy()` if only old hosts are in it";
             diagnostics.error("unreachable", &state.place, message, hint);
         }
     }
@@ -63,11 +63,11 @@ fn dead_ends(rules: &Pack, diagnostics: &mut Diagnostics) {
         let leaves = leaves_by_move(state, rules) || state.arms.iter().any(deletes);
         if leaves_by_move(state, rules) && state.kind == StateKind::Terminal {
             let message = format!("state `{}` is terminal, and an arm leaves it", state.path);
-            diagnostics.error("not-terminal", &state.place, message, "leave `.terminal()` out, or the arm");
+            diagnostics.error("not-terminal", &state.place, message, "remove `.terminal()`, or the arm");
         }
         if !leaves && matches!(state.kind, StateKind::Normal | StateKind::Legacy) && !state.aside {
             let message = format!("no arm leaves state `{}`", state.path);
-            let hint = "add one, or say `.terminal()` or `.waits_for_operator()`";
+            let hint = "add one, or `.terminal()` or `.waits_for_operator()`";
             diagnostics.error("dead-end", &state.place, message, hint);
         }
     }
@@ -81,7 +81,7 @@ fn leaves_by_move(state: &DeclaredState, rules: &Pack) -> bool {
         .any(|arm| targets(arm, rules).iter().any(|to| rules.states.get(*to).is_some_and(|to| to.path != state.path)))
 }
 
-/// The arm by which hosts leave a state at once, if it never holds them.
+/// The unconditional arm by which hosts leave a state, if no arm holds them.
 struct ImmediateExit<'r> {
     to: usize,
     arm: &'r Arm,
@@ -106,7 +106,8 @@ impl<'r> ImmediateExit<'r> {
     }
 }
 
-/// States that lead from one to the next and never hold a host. If other arms can lead out, nothing may change on the way.
+/// Cycles of states that never hold a host. If other arms can leave the cycle, it is an error only if nothing changes on
+/// the way.
 fn cycles(rules: &Pack, diagnostics: &mut Diagnostics) {
     let step = |number: usize| ImmediateExit::of(rules.states.get(number)?, rules);
     for start in 0..rules.states.len() {
@@ -116,12 +117,12 @@ fn cycles(rules: &Pack, diagnostics: &mut Diagnostics) {
             exits |= passage.is_last_resort;
             can_end |= changes(passage.arm);
             if passage.to == start {
-                // Told once, at the first state of the circle.
+                // Reported once, at the first state of the cycle.
                 if seen.iter().min() == Some(&start) && !(exits && can_end) {
                     let path =
                         seen.iter().filter_map(|number| rules.states.get(*number)).map(|state| state.path.as_str());
                     let path = path.collect::<Vec<_>>().join(" -> ");
-                    let message = format!("hosts go round for ever: {path}");
+                    let message = format!("hosts loop forever: {path}");
                     diagnostics.error("circle", &passage.arm.place, message, "add a condition, or `wait` for one");
                 }
                 break;
@@ -135,7 +136,7 @@ fn cycles(rules: &Pack, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// The arm does more than to move: what is asked afterwards can have another answer.
+/// The arm has effects that can change the value of guards.
 fn changes(arm: &Arm) -> bool {
     !arm.actions.is_empty()
         || arm.changes_counters()
@@ -144,7 +145,7 @@ fn changes(arm: &Arm) -> bool {
         || arm.clears_failure
 }
 
-/// Rules for any state that lead where they apply again, and nothing has changed meanwhile.
+/// Rules for any state whose target they apply to again, with nothing changed.
 fn any_state_cycles(rules: &Pack, any: &[AnyRule], diagnostics: &mut Diagnostics) {
     for (rule, arm) in any.iter().flat_map(|rule| rule.arms.iter().map(move |arm| (rule, arm))) {
         let Some(arm) = rules.arms.get(*arm) else { continue };
@@ -155,7 +156,7 @@ fn any_state_cycles(rules: &Pack, any: &[AnyRule], diagnostics: &mut Diagnostics
             arm.conditions.iter().any(|(guard, polarity)| there.expr(&guard.condition(*polarity)) == Expr::Bool(false));
         let guards = crate::ir::pack::arm_guards(arm, &rules.gates);
         if !never && !changes(arm) && !guards.into_iter().any(|guard| guard.reads.change_on_move()) {
-            let message = format!("in state `{}` this arm applies again: hosts go round for ever", target.path);
+            let message = format!("in state `{}` this arm applies again: hosts loop forever", target.path);
             diagnostics.error("circle", &arm.place, message, format!("add `.except(\"{}\")` to the rule", target.path));
         }
     }

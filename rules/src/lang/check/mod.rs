@@ -1,4 +1,4 @@
-//! Faults that only the pack as a whole can show: graph, arms, names that nobody uses.
+//! Checks of the pack as a whole: graph, arms, conditions, unused names. Called by `resolve`.
 
 mod arms;
 mod conditions;
@@ -23,12 +23,7 @@ pub(crate) fn check(rules: &Pack, any: &[AnyRule], diagnostics: &mut Diagnostics
         let twice = rules.gates[..number].iter().any(|other| other.name == gate.name);
         if !used && !twice {
             let message = format!("no state passes gate `{}`", gate.name);
-            diagnostics.error(
-                "unused-gate",
-                &gate.place,
-                message,
-                "remove it, or add `.pass(…)` where it is meant to hold",
-            );
+            diagnostics.error("unused-gate", &gate.place, message, "remove it, or add `.pass(…)` where it is needed");
         }
     }
 }

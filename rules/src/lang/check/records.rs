@@ -1,5 +1,5 @@
-//! Counters, notes and marks of actions that can never be what a guard asks for: budgets that never end, steps that
-//! never come.
+//! Counters, notes and action records that can never have the value that a guard compares with: retry limits that are
+//! never reached, steps that never happen.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -63,7 +63,7 @@ fn never_written(rules: &Pack, diagnostics: &mut Diagnostics) {
                 }
                 _ => continue,
             };
-            let message = format!("{says} `{name}` is asked for, and never has a value");
+            let message = format!("{says} `{name}` is read, and never has a value");
             diagnostics.error("never-set", &guard.place, message, hint);
         }
     }
@@ -73,20 +73,19 @@ fn writes(arm: &Arm, note: &str) -> bool {
     arm.notes.iter().any(|(name, value)| **name == *note && !value.is_empty())
 }
 
-/// Counters that are counted on a move to a state that they are not kept in.
+/// Counters that an arm increments while it moves to a state that does not keep them.
 fn lost_on_move(state: &DeclaredState, rules: &Pack, diagnostics: &mut Diagnostics) {
     for arm in rules.arms_in(state) {
         let Some(target) = target(arm, rules) else { continue };
         for counter in arm.counts.iter().filter(|counter| !rules.is_kept(counter, target)) {
-            let message =
-                format!("counter `{counter}` is not kept in `{}`: this starts it anew each time", target.path);
+            let message = format!("counter `{counter}` is not kept in `{}`: each time it starts again", target.path);
             let hint = format!("keep it there: `.kept_in([…, \"{}\"])`", target.path);
             diagnostics.error("never-set", &arm.place, message, hint);
         }
     }
 }
 
-/// Counters that no arm counts further: what they limit never ends.
+/// Counters that never exceed 1, so limits on them are never reached.
 fn never_above_one(rules: &Pack, diagnostics: &mut Diagnostics) {
     for counter in &rules.counters {
         let name = &counter.name;
@@ -96,18 +95,18 @@ fn never_above_one(rules: &Pack, diagnostics: &mut Diagnostics) {
             counting.extend(arms.map(|arm| (arm, rules.can_have(name, state))));
         }
         let kept = |arm: &Arm| target(arm, rules).is_none_or(|target| rules.is_kept(name, target));
-        // Those that are forgotten at once have been told.
+        // Counters that are lost on the move have been reported.
         if let Some((arm, _)) = counting.first()
             && counting.iter().all(|(arm, had)| !had && kept(arm))
         {
-            let message = format!("counter `{name}` never gets beyond 1: it is not kept where it is counted");
-            let hint = "keep it in that state as well; that a host came from there can be a note";
+            let message = format!("counter `{name}` never exceeds 1: it is not kept where it is counted");
+            let hint = "keep it in that state as well, or use a note to remember where the host came from";
             diagnostics.error("never-set", &arm.place, message, hint);
         }
     }
 }
 
-/// Guards that ask in no state for what there can be in it. Steps, gates and rules for any state are asked in many.
+/// Records that guards read, and that no state of the guard can have. Steps, gates and rules for any state have many.
 fn always_absent(rules: &Pack, diagnostics: &mut Diagnostics) {
     let mut asked: BTreeMap<(&Place, RecordKind, Arc<str>), (&DeclaredState, bool)> = BTreeMap::new();
     for state in &rules.states {
@@ -142,15 +141,15 @@ fn always_absent(rules: &Pack, diagnostics: &mut Diagnostics) {
                 diagnostics.error("never-set", place, message, hint);
             }
             _ => {
-                let message = format!("nothing in state `{}` does `{name}`", state.path);
-                let hint = format!("marks of actions end with the state: add `.does(\"{name}\")`, or ask for another");
+                let message = format!("no arm of state `{}` does `{name}`", state.path);
+                let hint = format!("results of actions end with the state: add `.does(\"{name}\")`, or use another");
                 diagnostics.error("never-set", place, message, hint);
             }
         }
     }
 }
 
-/// The guards that an arm is tried by.
+/// The guards that decide whether an arm applies.
 fn conditions<'r>(arm: &'r Arm, rules: &'r Pack) -> impl Iterator<Item = &'r Guard> {
     let gate = match arm.verb {
         Verb::Pass { gate, .. } => rules.gates.get(gate).map(|gate| &gate.guard),

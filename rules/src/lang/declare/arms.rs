@@ -1,4 +1,4 @@
-//! The arms of a state: `go`, `pass`, `wait`, `fail`, `delete`, `steps`, and what is said of each.
+//! Declares arms (`go`, `pass`, `wait`, `fail`, `delete`, `steps`) and their modifiers.
 
 use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, Map, NativeCallContext};
 
@@ -39,7 +39,7 @@ impl Declarations {
         match arm {
             Some(arm) => change(arm),
             None => {
-                let message = format!("`{}` says something about an arm, and there is none before it", ctx.fn_name());
+                let message = format!("`{}` is for an arm, and there is none before it", ctx.fn_name());
                 let hint = "put it after `go`, `pass`, `wait`, `fail` or `delete`";
                 self.diagnostics.error("misplaced-verb", &call_place(ctx), message, hint);
             }
@@ -53,8 +53,7 @@ impl Declarations {
         match arm.and_then(|arm| arm.actions.last_mut()) {
             Some(action) => change(action),
             None => {
-                let message =
-                    format!("`{}` says something about an action, and there is none before it", ctx.fn_name());
+                let message = format!("`{}` is for an action, and there is none before it", ctx.fn_name());
                 self.diagnostics.error("misplaced-verb", &call_place(ctx), message, "put it after `does`");
             }
         }
@@ -125,7 +124,7 @@ fn conditions(collector: &Collector, engine: &mut Engine) {
             to.diagnostics.error(
                 "misplaced-verb",
                 &call_place(&ctx),
-                "`others` of which DPUs?",
+                "`others` is for the DPUs that `for_dpus` leaves, and there is none before it",
                 "put it after `for_dpus`",
             );
         }
@@ -147,7 +146,8 @@ fn actions(collector: &Collector, engine: &mut Engine) {
             match argument(value) {
                 Some(value) => given.push(Named { name: key.as_str().into(), place: call_place(&ctx), value }),
                 None => {
-                    let message = format!("argument `{key}` is none of: true or false, number, text, list of texts");
+                    let message =
+                        format!("argument `{key}` has to be true or false, a number, a text or a list of texts");
                     to.diagnostics.error("type", &call_place(&ctx), message, "write `#{ name: value, … }`");
                 }
             }

@@ -1,7 +1,6 @@
-//! What a pack's scripts declare while they run once: names and closures, nothing resolved yet.
+//! Declarations: the verbs of the rule language as native functions, which record names and closures while scripts run.
 //!
-//! Verbs only collect. What does not fit is put down as a fault and the script goes on, so that all faults of a pack
-//! are reported together.
+//! Nothing is resolved here. An error does not stop the script, so that all errors of a pack are reported together.
 
 mod arms;
 mod names;
@@ -52,7 +51,7 @@ pub(crate) struct Block {
 pub(crate) enum BlockKind {
     State(StateDecl),
     Any(AnyDecl),
-    /// Arms that states take over by the block's name.
+    /// Arms that states use by the block's name.
     Steps,
 }
 
@@ -92,7 +91,7 @@ pub(crate) struct ArmDecl {
     pub(crate) resets: Vec<Use>,
     pub(crate) notes: Vec<Named<String>>,
     pub(crate) cause: Option<Use>,
-    /// Where it says so.
+    /// The place of the verb.
     pub(crate) clears_failure: Option<Place>,
     pub(crate) or_fail: bool,
 }
@@ -105,7 +104,7 @@ pub(crate) enum VerbDecl {
     Wait(String),
     Fail(String),
     Delete,
-    /// The arms of a block of steps stand here.
+    /// Replaced by the arms of a block of steps.
     Steps(Use),
 }
 
@@ -174,30 +173,30 @@ pub(crate) struct Declarations {
     pub(crate) gates: Vec<Named<GateDecl>>,
     pub(crate) reports: Vec<Named<ReportDecl>>,
     pub(crate) probes: Vec<Use>,
-    /// Who reports about health; a trailing `*` stands for any ending.
+    /// Sources of health reports; a trailing `*` stands for any ending.
     pub(crate) sources: Vec<Use>,
     /// Classifications, with what their alerts prevent.
     pub(crate) classifications: Vec<Named<Vec<Use>>>,
-    /// Report in which alerts prevent it.
+    /// Report whose alerts count for `prevents`.
     pub(crate) judged_by: Vec<Use>,
     pub(crate) tenant_views: Vec<Named<TenantViewDecl>>,
     pub(crate) causes: Vec<Use>,
     pub(crate) actions: Vec<Named<Signature>>,
     pub(crate) timeouts: Vec<Named<i64>>,
     pub(crate) limits: Vec<Named<i64>>,
-    /// Counters, with the states that they outlive a move between.
+    /// Counters, with the states between which they survive a move.
     pub(crate) counters: Vec<Named<Vec<Use>>>,
-    /// Notes, with their values and the states that they outlive a move between.
+    /// Notes, with their values and the states between which they survive a move.
     pub(crate) notes: Vec<Named<(Vec<String>, Vec<Use>)>>,
     pub(crate) initial: Vec<Use>,
     pub(crate) no_sla_while: Option<GuardDecl>,
     pub(crate) diagnostics: Diagnostics,
-    /// How many things have been declared.
+    /// The number of declarations.
     count: usize,
 }
 
 impl Declarations {
-    /// There is room for one more declaration.
+    /// Counts one more declaration against the limit.
     fn reserve(&mut self) -> Result<&mut Self, Box<EvalAltResult>> {
         self.count += 1;
         if self.count > limits::DECLARATIONS {
@@ -207,7 +206,7 @@ impl Declarations {
     }
 }
 
-/// The declarations while scripts run.
+/// The declarations, shared with the native functions while scripts run.
 #[derive(Clone, Default)]
 pub(crate) struct Collector(Arc<Mutex<Declarations>>);
 
@@ -216,12 +215,12 @@ impl Collector {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What has been collected.
+    /// The collected declarations.
     pub(crate) fn take(&self) -> Declarations {
         std::mem::take(&mut *self.lock())
     }
 
-    /// Teaches an engine the verbs.
+    /// Registers the verbs.
     pub(crate) fn register(&self, engine: &mut Engine) {
         names::register(self, engine);
         states::register(self, engine);

@@ -1,9 +1,9 @@
-//! Names: gates, probes, causes, actions, timeouts, limits, counters, notes.
+//! Declares names: gates, probes, causes, actions, timeouts, limits, counters, notes.
 
 use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, Map, NativeCallContext};
 
 use crate::{
-    ir::signature::ArgumentType,
+    ir::{members::UNITS, signature::ArgumentType},
     lang::declare::{Collector, Declarations, GateDecl, Named, Use, call_place, guard, texts, used},
 };
 
@@ -47,8 +47,8 @@ fn gates(collector: &Collector, engine: &mut Engine) {
 }
 
 fn plain(collector: &Collector, engine: &mut Engine) {
-    type List = fn(&mut Declarations) -> &mut Vec<Use>;
-    let lists: [(&str, List); 3] =
+    type NameList = fn(&mut Declarations) -> &mut Vec<Use>;
+    let lists: [(&str, NameList); 3] =
         [("probe", |to| &mut to.probes), ("source", |to| &mut to.sources), ("failure_cause", |to| &mut to.causes)];
     for (verb, list) in lists {
         let to = collector.clone();
@@ -84,8 +84,8 @@ fn actions(collector: &Collector, engine: &mut Engine) {
 }
 
 fn numbers(collector: &Collector, engine: &mut Engine) {
-    type List = fn(&mut Declarations) -> &mut Vec<Named<i64>>;
-    let lists: [(&str, List); 2] = [("timeout", |to| &mut to.timeouts), ("limit", |to| &mut to.limits)];
+    type NumberList = fn(&mut Declarations) -> &mut Vec<Named<i64>>;
+    let lists: [(&str, NumberList); 2] = [("timeout", |to| &mut to.timeouts), ("limit", |to| &mut to.limits)];
     for (verb, list) in lists {
         let to = collector.clone();
         engine.register_fn(verb, move |ctx: NativeCallContext, name: &str, value: i64| {
@@ -93,17 +93,12 @@ fn numbers(collector: &Collector, engine: &mut Engine) {
             list(to.reserve()?).push(Named { name: name.into(), place: call_place(&ctx), value });
             if value < 0 {
                 let message = format!("{verb} `{name}` is below zero");
-                to.diagnostics.error(
-                    "negative",
-                    &call_place(&ctx),
-                    message,
-                    "it is never reached so: give it a number from 0 on",
-                );
+                to.diagnostics.error("negative", &call_place(&ctx), message, "use a number from 0 on");
             }
             Ok::<_, Box<EvalAltResult>>(())
         });
     }
-    for (unit, seconds) in [("seconds", 1), ("minutes", 60), ("hours", 3600), ("days", 86_400)] {
+    for (unit, seconds) in UNITS {
         engine.register_fn(unit, move |n: i64| n.saturating_mul(seconds));
     }
 }

@@ -1,4 +1,4 @@
-//! `report` and `dpu_report`: what stored health reports add up to.
+//! Declares `report` and `dpu_report`: how stored health reports combine.
 
 use rhai::{Array, Engine, FnPtr, NativeCallContext};
 
@@ -39,8 +39,7 @@ impl Declarations {
         match self.reports.get_mut(chain.0).and_then(|report| report.value.parts.last_mut()) {
             Some(part) => change(part),
             None => {
-                let message =
-                    format!("`{}` says something about a part of a report, and there is none before it", ctx.fn_name());
+                let message = format!("`{}` is for a part of a report, and there is none before it", ctx.fn_name());
                 self.diagnostics.error(
                     "misplaced-verb",
                     &call_place(ctx),

@@ -1,4 +1,4 @@
-//! `state`, `dpu_state`, `any_state`, `steps` and what they say about themselves.
+//! Declares `state`, `dpu_state`, `any_state`, `steps` and their attributes.
 
 use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, NativeCallContext};
 
@@ -9,7 +9,7 @@ use crate::{
     },
 };
 
-/// What a chain of verbs is about: a block, and the arm that was added last.
+/// The receiver of a chain of verbs: a block, and its last arm.
 #[derive(Clone, Copy)]
 pub(super) struct Chain {
     pub(super) block: usize,
@@ -22,7 +22,7 @@ impl Declarations {
         Ok(Chain { block: self.blocks.len() - 1, arm: None })
     }
 
-    /// Changes the state that a chain is about; verbs of states make no sense for rules of any state.
+    /// Changes the state of a chain; attributes of states are errors elsewhere.
     fn state(&mut self, ctx: &NativeCallContext, chain: Chain, change: impl FnOnce(&mut StateDecl)) -> Chain {
         match self.blocks.get_mut(chain.block).map(|block| &mut block.kind) {
             Some(BlockKind::State(state)) => change(state),
@@ -39,7 +39,7 @@ impl Declarations {
         chain
     }
 
-    /// What a state says about itself: of DPUs where that makes sense, and one kind only.
+    /// Sets an attribute of a state. Some are for states of DPUs only, and a state has one kind.
     fn flag(&mut self, ctx: &NativeCallContext, chain: Chain, verb: &str, flag: fn(&mut StateDecl)) -> Chain {
         let (mut of_host, mut second) = (false, false);
         let chain = self.state(ctx, chain, |state| {
@@ -54,11 +54,11 @@ impl Declarations {
                 "misplaced-verb",
                 &call_place(ctx),
                 message,
-                "declare it with `dpu_state(…)`, or leave it out",
+                "declare it with `dpu_state(…)`, or remove it",
             );
         }
         if second {
-            let message = format!("`{verb}` and what was said before it exclude each other");
+            let message = format!("`{verb}` and an earlier verb of the state exclude each other");
             self.diagnostics.error("misplaced-verb", &call_place(ctx), message, "keep one of them");
         }
         chain

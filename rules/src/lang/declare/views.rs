@@ -1,4 +1,4 @@
-//! What a pack says beside decisions: what tenants see, and what an alert keeps from being granted.
+//! Declares `tenant_sees`, `classification(…).prevents` and `judged_by`.
 
 use rhai::{Engine, EvalAltResult, FnPtr, NativeCallContext};
 

@@ -1,4 +1,4 @@
-//! Expressions of a guard: constants, names, chains of members, calls, closures, and texts with values in them.
+//! Lowers expressions: constants, names, member chains, calls, closures and string interpolation.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl Lowerer<'_> {
             Ast::InterpolatedString(parts, _) => self.interpolated(parts, scope, position),
             Ast::Array(items, _) => Lowered::List(items.iter().map(|item| self.expr(item, scope)).collect()),
             Ast::Unit(_) => {
-                self.error("type", position, "`()` is no value of the rule language", "use `.known` or `.or(…)`")
+                self.error("type", position, "`()` is not a value of the rule language", "use `.known` or `.or(…)`")
             }
             Ast::Variable(variable, ..) => self.variable(variable.1.as_str(), scope, position),
             Ast::And(operands, _) => self.all_bools(Op::And, operands, scope),
@@ -40,19 +40,17 @@ impl Lowerer<'_> {
             Ast::Index(pair, ..) => {
                 self.expr(&pair.lhs, scope);
                 self.expr(&pair.rhs, scope);
-                let hint = "ask the list: `.first()`, `.contains(…)`, `.any(|x| …)`";
-                self.unsupported(position, "a guard takes nothing out of a list by its number", hint)
+                let hint = "use `.first()`, `.contains(…)` or `.any(|x| …)`";
+                self.unsupported(position, "a guard cannot index a list", hint)
             }
             Ast::Map(..) => {
                 self.unsupported(position, "a guard has no maps", "compare the values one by one, or use `switch`")
             }
-            Ast::CharConstant(..) => {
-                self.unsupported(position, "a guard has no single characters", "write a text: `\"x\"`")
-            }
+            Ast::CharConstant(..) => self.unsupported(position, "a guard has no characters", "write a text: `\"x\"`"),
             Ast::Dot(..) | Ast::Coalesce(..) => {
                 self.unsupported(position, "facts are never `()`", "say what absence means: `.or(…)` or `.known`")
             }
-            _ => self.unsupported(position, "this has no place in a guard", "a guard is an expression over facts"),
+            _ => self.unsupported(position, "this is not supported in a guard", "a guard is an expression over facts"),
         }
     }
 
@@ -72,7 +70,7 @@ impl Lowerer<'_> {
         } else {
             self.unsupported(
                 position,
-                "a constant of this type has no place in a guard",
+                "a constant of this type is not supported in a guard",
                 "write a text, a number or a list of them",
             )
         }
@@ -128,8 +126,8 @@ impl Lowerer<'_> {
             }
             Ast::Index(pair, ..) => {
                 let receiver = self.chain(receiver, &pair.lhs, scope);
-                let hint = "ask the list: `.first()`, `.contains(…)`, `.any(|x| …)`";
-                self.unsupported(rest.position(), format!("{} is not asked by a number", receiver.describe()), hint)
+                let hint = "use `.first()`, `.contains(…)` or `.any(|x| …)`";
+                self.unsupported(rest.position(), format!("{} cannot be indexed", receiver.describe()), hint)
             }
             _ => self.unsupported(
                 rest.position(),
@@ -172,7 +170,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A closure that uses variables of the one around it: they are bound as its first parameters.
+    /// A closure with captured variables: rhai passes them as its first parameters.
     fn curry(&mut self, call: &FnCallExpr, position: Position, scope: &Scope) -> Lowered {
         let mut arguments = call.args.iter();
         match arguments.next().map(|closure| self.expr(closure, scope)) {
@@ -180,7 +178,7 @@ impl Lowerer<'_> {
                 bound.extend(arguments.map(|argument| self.expr(argument, scope)));
                 Lowered::Closure(name, bound)
             }
-            _ => self.unsupported(position, "the closure is not written here", "write `|d| …` where it is used"),
+            _ => self.unsupported(position, "expected a closure literal", "write `|d| …` where it is used"),
         }
     }
 }
@@ -192,7 +190,7 @@ fn negated(lowered: Lowered) -> Lowered {
     }
 }
 
-/// A list that is written in the rule, if all its members are of one kind and written there, too.
+/// A list literal whose members are all text literals or all number literals.
 pub(super) fn literals(items: &[Lowered]) -> Option<(Expr, Kind)> {
     let texts = items.iter().map(|item| match item {
         Lowered::Value(value) => match &value.expr {

@@ -1,4 +1,4 @@
-//! Functions of the rule language: times, limits, operators that are called by their name, and functions of the pack.
+//! Lowers function calls: durations, limits, operators with a name, and functions of the pack, which are inlined.
 
 use rhai::Position;
 
@@ -60,8 +60,8 @@ impl Lowerer<'_> {
                 self.sequence(values, answer)
             }
             _ if self.known.builtins.contains(name) => {
-                let message = format!("`{name}` has no place in a guard, which changes nothing and goes round nothing");
-                self.unsupported(position, message, "the README of the rules lists what guards can ask")
+                let message = format!("`{name}` is not supported in a guard");
+                self.unsupported(position, message, "the README of the rules lists what guards can use")
             }
             _ => {
                 let place = self.place(position);
@@ -75,7 +75,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// `timeout("name")` or `limit("name")`: a site can set it differently from the pack.
+    /// `timeout("name")` or `limit("name")`, which a site can set.
     fn setting(&mut self, what: &str, of: Lowered, position: Position) -> Lowered {
         self.settings = true;
         let Some(of) = self.literal(of, what, position) else { return Lowered::Error };

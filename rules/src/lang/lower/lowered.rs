@@ -1,4 +1,4 @@
-//! What parts of a guard lower to, before it is known that the whole is true or false.
+//! Results of lowering parts of a guard: typed expressions, and things that only exist during lowering.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use crate::ir::{
 #[derive(Debug, Clone)]
 pub(crate) enum Lowered {
     Value(TypedExpr),
-    /// A list that is written in the rule.
+    /// A list literal.
     List(Vec<Lowered>),
     Host,
     Area(&'static str),
     Dpu(u8),
     Dpus,
     Report(ReportRef),
-    /// A closure, with the parameters already bound to it.
+    /// A closure with its captured parameters.
     Closure(String, Vec<Lowered>),
-    /// Nothing is known of it: a parameter of a function that no guard calls.
+    /// A value of unknown type: a parameter of a function that no guard calls.
     Unknown,
-    /// A fault has been reported. It is taken for whatever is wanted.
+    /// An error has been reported. It is accepted wherever any kind is expected.
     Error,
 }
 
@@ -31,11 +31,11 @@ pub(crate) enum Lowered {
 pub(crate) struct TypedExpr {
     pub(crate) expr: Expr,
     pub(crate) kind: Kind,
-    /// Of a text.
+    /// Possible values, if the kind is text.
     pub(crate) domain: TextDomain,
 }
 
-/// Which texts make sense.
+/// The possible values of a text.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TextDomain {
     Any,
@@ -44,7 +44,7 @@ pub(crate) enum TextDomain {
 }
 
 impl Kind {
-    /// A value of this kind, for people.
+    /// The kind, for messages.
     pub(crate) fn describe(self) -> &'static str {
         match self {
             Self::Bool => "true or false",
@@ -65,7 +65,7 @@ impl Lowered {
         Self::of(expr, Kind::Bool)
     }
 
-    /// How many parts it has.
+    /// The number of its parts.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Value(value) => value.expr.size(),
@@ -74,7 +74,7 @@ impl Lowered {
         }
     }
 
-    /// For people.
+    /// The thing, for messages.
     pub(crate) fn describe(&self) -> String {
         match self {
             Self::Value(value) => match (value.kind, &value.expr) {
@@ -100,7 +100,7 @@ impl Lowered {
         }
     }
 
-    /// What to do where it has the wrong type.
+    /// The hint for a wrong type.
     pub(crate) fn hint(&self, expected: &str) -> String {
         match self {
             Self::Value(value) => match (value.kind, &value.expr) {
@@ -122,7 +122,7 @@ impl Lowered {
 }
 
 impl TextDomain {
-    /// Those of two texts, of which one is chosen.
+    /// The possible values of either of two texts.
     pub(crate) fn or(self, other: Self) -> Self {
         match (self, other) {
             (Self::OneOf(own), Self::OneOf(other)) => Self::OneOf(own.iter().chain(&*other).cloned().collect()),

@@ -1,4 +1,4 @@
-//! The words of the rule language: what a host, a DPU, a report, a list or a value has to say.
+//! Lowers member access and method calls: facts, reports, records, lists and DPUs.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// Of what is not known what it is: something has to be called so.
+    /// Of a receiver of unknown type: some fact or member has to have this name.
     fn member_of_unknown(&mut self, name: &str, position: Position) -> Lowered {
         let facts = || AREAS.iter().flat_map(|facts| facts.iter()).flat_map(|fact| [fact.name, fact.area]);
         let names = self.known.names;
@@ -102,7 +102,7 @@ impl<'a> Lowerer<'a> {
 
     fn no_fact(&mut self, receiver: &Lowered, name: &str, known: &[&str], position: Position) -> Lowered {
         let hint = did_you_mean(name, known.iter().copied(), || match known {
-            [] => "it has nothing that can be asked".to_owned(),
+            [] => "it has no members".to_owned(),
             known => format!("it has {}", known.join(", ")),
         });
         self.error("unknown-fact", position, format!("{} has no `{name}`", receiver.describe()), hint)
@@ -192,7 +192,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// `list.any(|x| …)`, `all`, `count`: of DPUs, of a list of texts, or of one that is written in the rule.
+    /// `list.any(|x| …)`, `all`, `count`: of DPUs, of a fact that is a list, or of a list literal.
     fn quantifier(&mut self, list: Lowered, name: &str, closure: Lowered, position: Position) -> Lowered {
         let (quantifier, gives) = match name {
             "any" => (Quantifier::Any, Kind::Bool),
@@ -298,7 +298,7 @@ impl<'a> Lowerer<'a> {
         Lowered::Value(TypedExpr { expr: Expr::Record(owner, *record, of), kind: *gives, domain })
     }
 
-    /// A word that can never be the value is a misspelt one.
+    /// A literal that is not a possible value is a typo.
     pub(super) fn check_word(&mut self, text: &Expr, domain: &TextDomain, position: Position) {
         let Expr::Text(word) = text else { return };
         let place = self.place(position);
@@ -319,7 +319,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// Some word that the text can be begins so.
+    /// Some possible value has to begin with the prefix.
     pub(super) fn check_prefix(&mut self, prefix: &Expr, domain: &TextDomain, position: Position) {
         let Expr::Text(prefix) = prefix else { return };
         let known: Vec<&str> = match domain {
@@ -328,15 +328,15 @@ impl<'a> Lowerer<'a> {
             TextDomain::OneOf(words) => words.iter().map(|word| &**word).collect(),
         };
         if !known.iter().any(|word| word.starts_with(&**prefix)) {
-            let message = format!("nothing that this can be begins with `{prefix}`");
-            // What it is like is the beginning of a word.
+            let message = format!("no possible value begins with `{prefix}`");
+            // Compare with prefixes of the same length.
             let beginnings = known.iter().filter_map(|word| word.get(..word.floor_char_boundary(prefix.len())));
             let hint = did_you_mean(prefix, beginnings, || format!("known are {}", known.join(", ")));
             self.error("unknown-word", position, message, hint);
         }
     }
 
-    /// Some state is the prefix, or lies below it.
+    /// Some state has to be at or below the prefix.
     pub(super) fn check_state_prefix(&mut self, prefix: &str, domain: &TextDomain, position: Position) {
         let names = self.known.names;
         let states = &names.states;
@@ -347,7 +347,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// A text that is written in the rule.
+    /// A text literal.
     pub(super) fn literal(&mut self, lowered: Lowered, what: &str, position: Position) -> Option<Arc<str>> {
         match lowered {
             Lowered::Value(value) if value.kind == Kind::Text => self.written(&value.expr, what, position),
@@ -362,7 +362,7 @@ impl<'a> Lowerer<'a> {
         if let Expr::Text(text) = expr {
             return Some(text.clone());
         }
-        let message = format!("{what} has to be written out, so that it can be checked");
+        let message = format!("{what} has to be a literal, so that it can be checked");
         self.error("type", position, message, "write it in quotes");
         None
     }

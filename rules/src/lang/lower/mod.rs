@@ -1,8 +1,8 @@
-//! From rhai's syntax tree to expressions, checking names and types on the way.
+//! Lowering: from rhai's syntax tree to expressions, with checks of names and types. Called by `resolve`.
 //!
-//! Functions and closures stand in the place of their calls, and names that `let` binds in the place of their use. What
-//! has no place in a guard is a fault that says what to write instead. A fault in one place does not hide those in
-//! others: what is faulty lowers to [`Lowered::Error`] and is taken for whatever is wanted.
+//! Functions, closures and `let` bindings are inlined. Unsupported syntax is an error that says what to write instead.
+//! An error in one place does not hide others: it lowers to [`Lowered::Error`], which is accepted wherever any kind is
+//! expected.
 
 mod expressions;
 mod functions;
@@ -30,7 +30,7 @@ use crate::{
     },
 };
 
-/// What lowering knows of the pack.
+/// Symbols of the pack that guards can use.
 #[derive(Clone, Copy)]
 pub(crate) struct Symbols<'a> {
     pub(crate) names: &'a Names,
@@ -47,19 +47,19 @@ pub(crate) struct Lowerer<'a> {
     diagnostics: &'a mut Diagnostics,
     budget: &'a mut SizeBudget,
     file: Arc<str>,
-    /// Functions that are being written out.
+    /// Depth of inlined calls.
     calls: usize,
-    /// Statements that stand behind an `if` that returns.
+    /// Depth of early returns.
     returns: usize,
-    /// DPUs, and texts of lists, that are bound.
+    /// How many DPUs, and texts of lists, are bound.
     dpus: u8,
     items: u8,
-    /// Parts that may still come of the guard, none when they are too many; and where it stands.
+    /// Parts that the guard may still get, none after it got too many.
     remaining: Option<usize>,
     whole: Place,
-    /// Something has no place in a guard, and that has been said.
+    /// An unsupported construct has been reported.
     refused: bool,
-    /// Named times or limits are asked for, which a site can replace.
+    /// It reads named times or limits, which a site can replace.
     settings: bool,
 }
 
@@ -83,8 +83,9 @@ impl SizeBudget {
         self.remaining = remaining.checked_sub(parts);
         if self.remaining.is_none() {
             let whole = Place { file: "".into(), line: 0, column: 0 };
-            let message = format!("its arms and guards come to more than {PACK_PARTS} parts together");
-            let hint = "arms count in every state that takes over their steps, or that their rule for any state is for";
+            let message = format!("its arms and guards have more than {PACK_PARTS} parts in total");
+            let hint =
+                "an arm counts once in every state that uses its steps, or that its rule for any state applies to";
             diagnostics.error("limit", &whole, message, hint);
         }
         self.remaining.is_some()
@@ -99,7 +100,7 @@ impl SizeBudget {
 type Scope = Vec<(String, Lowered)>;
 
 impl<'a> Lowerer<'a> {
-    /// For what stands in `function`.
+    /// A lowerer for the body of `function`.
     pub(crate) fn new(
         known: Symbols<'a>,
         diagnostics: &'a mut Diagnostics,
@@ -113,7 +114,7 @@ impl<'a> Lowerer<'a> {
         Self { known, diagnostics, budget, file, calls, returns, dpus, items, remaining, whole, refused, settings }
     }
 
-    /// The closure's answer, of a kind, and whether it has no fault and no setting of a site has a part in it.
+    /// The closure's expression of a kind, and whether it is lintable (see [`crate::ir::guard::Guard`]).
     pub(crate) fn answer(mut self, closure: &Function, curried: &[Dynamic], kind: Kind) -> (Expr, bool) {
         let position = body_position(closure);
         let before = self.diagnostics.0.len();
@@ -135,27 +136,27 @@ impl<'a> Lowerer<'a> {
         (expr, !self.settings && self.diagnostics.0.len() == before)
     }
 
-    /// Checks the names in a function that no guard calls. What its parameters are is not known.
+    /// Checks the names in a function that no guard calls. Types of its parameters are unknown.
     pub(crate) fn check_names(mut self, function: &Function) {
         self.refused = true;
         let scope: Scope = function.params.iter().map(|name| (name.clone(), Lowered::Unknown)).collect();
         self.statements(&function.body, &scope, Position::NONE, true);
     }
 
-    /// More parts are to come; false if they are too many.
+    /// Takes parts from the budgets; false if they are exhausted.
     fn charge(&mut self, parts: usize) -> bool {
         let Some(remaining) = self.remaining else { return false };
         self.remaining = remaining.checked_sub(parts);
         if self.remaining.is_none() {
-            let message = format!("the guard comes to more than {GUARD_PARTS} parts with its functions written out");
+            let message = format!("the guard has more than {GUARD_PARTS} parts with its functions inlined");
             self.diagnostics.error("limit", &self.whole, message, "let functions call each other less often");
         }
         self.remaining.is_some() && self.budget.take(parts, self.diagnostics)
     }
 
     fn nested_too_deep(&mut self, position: Position) -> Lowered {
-        let message = format!("the parts of the guard stand in each other more than {GUARD_DEPTH} deep");
-        self.error("limit", position, message, "ask in several arms, or in lists: `x in [\"a\", \"b\"]`")
+        let message = format!("the guard is nested more than {GUARD_DEPTH} deep");
+        self.error("limit", position, message, "use several arms, or a list: `x in [\"a\", \"b\"]`")
     }
 
     fn place(&self, position: Position) -> Place {
@@ -174,7 +175,7 @@ impl<'a> Lowerer<'a> {
         Lowered::Error
     }
 
-    /// What has no place in a guard. Said once a guard: the rest of it may follow from that.
+    /// Reports an unsupported construct, once for each guard: others may follow from the first.
     fn unsupported(&mut self, position: Position, message: impl Into<String>, hint: impl Into<String>) -> Lowered {
         if !self.refused {
             self.error("unsupported", position, message, hint);
@@ -190,7 +191,7 @@ impl<'a> Lowerer<'a> {
         self.error("type", position, format!("expected {expected}, found {}", found.describe()), found.hint(expected))
     }
 
-    /// A value of a kind; a faulty one is taken for it.
+    /// A value of a kind; an error converts to any kind.
     fn value(&mut self, lowered: Lowered, kind: Kind, position: Position) -> Expr {
         match lowered {
             Lowered::Value(TypedExpr { expr, kind: found, .. }) if found == kind => expr,
@@ -201,7 +202,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// An operator, worked out at once if its parts are known.
+    /// An operator, folded if its arguments are constants.
     fn operation(&self, op: Op, parts: Vec<Expr>) -> Expr {
         crate::ir::specialise::constant(op, &parts).unwrap_or_else(|| Expr::apply(op, parts))
     }
@@ -212,7 +213,7 @@ impl<'a> Lowerer<'a> {
         matches!(lowered, Lowered::Value(value) if value.expr.can_fail(&report))
     }
 
-    /// What is asked for before `last` all the same, because it can fail: values that are bound to names.
+    /// Evaluates bound values before `last` if they can fail, even if nothing uses them.
     fn sequence(&self, bound: Vec<Lowered>, last: Lowered) -> Lowered {
         let Lowered::Value(mut last) = last else { return last };
         let mut parts: Vec<Expr> = Vec::new();
@@ -230,7 +231,7 @@ impl<'a> Lowerer<'a> {
         Lowered::Value(last)
     }
 
-    /// The body of a function, or of a closure, in the place of its call.
+    /// Inlines the body of a function or closure.
     fn inline(&mut self, function: &Function, scope: &Scope, position: Position) -> Lowered {
         if self.calls >= CALL_DEPTH {
             return self.error(
@@ -259,7 +260,7 @@ impl<'a> Lowerer<'a> {
         };
         let functions = self.known.functions;
         let Some(function) = functions.closure(&name) else {
-            return self.unsupported(position, "the closure is not written here", "write `|d| …` where it is used");
+            return self.unsupported(position, "expected a closure literal", "write `|d| …` where it is used");
         };
         if function.params.len() != bound.len() + own.len() {
             let message = match own.as_slice() {
@@ -272,7 +273,7 @@ impl<'a> Lowerer<'a> {
         self.inline(function, &scope, position)
     }
 
-    /// A closure's answer for each DPU, bound at the depth that comes back.
+    /// A closure's body with a DPU bound at the returned depth.
     fn for_each_dpu(&mut self, closure: Lowered, position: Position) -> (u8, Lowered) {
         let depth = self.dpus;
         if usize::from(depth) >= DEPTH {
@@ -297,8 +298,8 @@ impl<'a> Lowerer<'a> {
     }
 
     fn too_deep(&mut self, position: Position) -> Lowered {
-        let message = format!("`any`, `all` and `count` stand in each other more than {DEPTH} deep");
-        self.unsupported(position, message, "ask in two guards, or compare fewer DPUs with each other")
+        let message = format!("`any`, `all` and `count` are nested more than {DEPTH} deep");
+        self.unsupported(position, message, "use two guards, or compare fewer DPUs with each other")
     }
 }
 

@@ -1,4 +1,4 @@
-//! Operators of the rule language, found in the table by name and by the kinds of what they are applied to.
+//! Lowers operators: overload resolution in the operator table, by name and by the kinds of the arguments.
 
 use rhai::Position;
 
@@ -18,7 +18,7 @@ use crate::{
 type Placed = (Lowered, Position);
 
 impl Lowerer<'_> {
-    /// What is taken for a kind, if it can be.
+    /// The value as an argument of this kind, if it converts.
     pub(super) fn accepted(&self, kind: Kind, lowered: &Lowered) -> Option<TypedExpr> {
         match (kind, lowered) {
             (Kind::Shown, Lowered::Value(value)) => {
@@ -33,7 +33,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// An operator by its name, applied. What does not fit is named, part by part.
+    /// Applies an operator by its name. Each argument that does not fit is an error.
     pub(super) fn operator(&mut self, name: &str, arguments: Vec<Placed>, position: Position) -> Lowered {
         if let Some(known) = error_or_unknown(arguments.iter().map(|(argument, _)| argument)) {
             return known;
@@ -84,7 +84,7 @@ impl Lowerer<'_> {
         Lowered::Value(TypedExpr { expr, kind: gives, domain: if kept { domain } else { TextDomain::Any } })
     }
 
-    /// `receiver.name(arguments)` or `receiver.name`, if an operator of this name is for such a receiver.
+    /// `receiver.name(arguments)` or `receiver.name`, if an operator of this name takes such a receiver.
     pub(super) fn method_operator(
         &mut self,
         receiver: Lowered,
@@ -101,21 +101,21 @@ impl Lowerer<'_> {
         self.operator(name, all.map(|argument| (argument, position)).collect(), position)
     }
 
-    /// Nothing of this name can be asked here.
+    /// Reports that the receiver has no member of this name.
     pub(super) fn no_member(&mut self, receiver: &Lowered, name: &str, position: Position) -> Lowered {
         if let Lowered::Value(value) = receiver
             && name == "known"
             && matches!(value.kind, Kind::Bool | Kind::Int | Kind::Text)
         {
-            return self.error("type", position, "this fact is always known", "leave `.known` out");
+            return self.error("type", position, "this fact is always known", "remove `.known`");
         }
         let known = self.members_of(receiver);
         let hint = did_you_mean(name, known.iter().copied(), || match known.as_slice() {
-            [] => "it has nothing that can be asked".to_owned(),
+            [] => "it has no members".to_owned(),
             known => format!("it has {}", known.join(", ")),
         });
         if self.known.builtins.contains(name) && !known.contains(&name) {
-            let message = format!("`{name}` has no place in a guard, which changes nothing and goes round nothing");
+            let message = format!("`{name}` is not supported in a guard");
             return self.unsupported(position, message, hint);
         }
         self.error(
@@ -126,7 +126,7 @@ impl Lowerer<'_> {
         )
     }
 
-    /// What can be asked of a value, by the table.
+    /// The members of a value, for hints.
     fn members_of(&self, receiver: &Lowered) -> Vec<&'static str> {
         let own: &[&'static str] = match receiver {
             Lowered::Host | Lowered::Dpu(_) => &["counter", "note", "done", "failed", "running", "tries", "action_age"],
@@ -202,19 +202,19 @@ impl Lowerer<'_> {
     }
 }
 
-/// Operators of a name for a number of arguments, once for each way to use them.
+/// The signatures of all operators of a name with this number of arguments.
 fn signatures(name: &str, arguments: usize) -> impl Iterator<Item = (&'static Operator, &'static [Kind], Kind)> {
     let named = OPERATORS.iter().filter(move |operator| operator.name == name);
     let all = named.flat_map(|operator| operator.takes.iter().map(move |(takes, gives)| (operator, *takes, *gives)));
     all.filter(move |(_, takes, _)| takes.len() == arguments)
 }
 
-/// An operator of this name can be called like a function.
+/// Whether an operator of this name can be called like a function.
 pub(super) fn is_function(name: &str, arguments: usize) -> bool {
     name.starts_with(char::is_alphabetic) && signatures(name, arguments).next().is_some()
 }
 
-/// What faulty or unknown parts make of the whole.
+/// Errors and unknown values propagate to the whole expression.
 pub(super) fn error_or_unknown<'a>(parts: impl Iterator<Item = &'a Lowered> + Clone) -> Option<Lowered> {
     if parts.clone().any(|part| matches!(part, Lowered::Error)) {
         return Some(Lowered::Error);

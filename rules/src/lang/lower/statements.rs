@@ -1,4 +1,4 @@
-//! Statements of a guard: `let`, `if`, `switch` and `return`. What would change something, or go round, has no place.
+//! Lowers statements: `let`, `if`, `switch` and `return`. Assignments and loops are refused.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -16,13 +16,13 @@ use crate::{
     },
 };
 
-const ASK_LISTS: &str = "ask lists with `.any(|x| …)`, `.all(|x| …)`, `.count(|x| …)` or `.first()`";
+const ASK_LISTS: &str = "use `.any(|x| …)`, `.all(|x| …)`, `.count(|x| …)` or `.first()`";
 
 impl Lowerer<'_> {
-    /// The answer of several statements: that of the last one. `tail` says that it is the answer of the function, too.
+    /// The value of several statements is that of the last one. `tail`: it is the value of the function as well.
     pub(super) fn statements(&mut self, statements: &[Stmt], scope: &Scope, position: Position, tail: bool) -> Lowered {
         let Some((first, rest)) = statements.split_first() else {
-            return self.error("type", position, "an empty block has no answer", "write an expression in it");
+            return self.error("type", position, "an empty block has no value", "write an expression in it");
         };
         match first {
             Stmt::Share(_) | Stmt::Noop(_) => self.statements(rest, scope, position, tail),
@@ -48,8 +48,8 @@ impl Lowerer<'_> {
                 self.statement(other, scope, false);
                 self.unsupported(
                     other.position(),
-                    "only the last expression of a guard is its answer",
-                    "bind it with `let`, or leave it out",
+                    "only the last expression of a guard is its value",
+                    "bind it with `let`, or remove it",
                 );
                 self.statements(rest, scope, position, tail)
             }
@@ -91,7 +91,7 @@ impl Lowerer<'_> {
             returning if returns(returning) => self.statements(returning, scope, position, true),
             [] => self.statements(rest, scope, position, true),
             [other, ..] => {
-                self.unsupported(other.position(), "this does nothing", "let it `return`, or leave it out");
+                self.unsupported(other.position(), "this does nothing", "add a `return`, or remove it");
                 self.statements(rest, scope, position, true)
             }
         };
@@ -105,7 +105,7 @@ impl Lowerer<'_> {
         self.value(lowered, Kind::Bool, condition.start_position())
     }
 
-    /// One of two values.
+    /// A conditional with two values of one kind.
     pub(super) fn conditional(
         &mut self,
         condition: Expr,
@@ -132,7 +132,7 @@ impl Lowerer<'_> {
         Lowered::Value(TypedExpr { expr, kind, domain })
     }
 
-    /// The case that fits first, else the default.
+    /// The first matching case, else the default.
     fn switch(
         &mut self,
         value: &Ast,
@@ -150,9 +150,9 @@ impl Lowerer<'_> {
         };
         let mut answer = match cases.def_case {
             Some(default) => body(self, default),
-            None => self.error("type", position, "no case may fit, and then there is no answer", "end with `_ => …`"),
+            None => self.error("type", position, "this `switch` has no default case", "end with `_ => …`"),
         };
-        // Literals are tried before ranges, and both in their order; what is tried first is put around the rest last.
+        // Literals match before ranges, each in order. The conditional is built from the inside, so in reverse.
         let mut tried: Vec<(usize, Lowered)> = Vec::new();
         for range in cases.ranges.iter().rev() {
             tried.push((range.index(), self.in_range(range, &value, at)));
@@ -196,7 +196,7 @@ impl Lowerer<'_> {
         Lowered::bool(Expr::apply(Op::And, [from, to]))
     }
 
-    /// Statements that have no place in a guard. The names in them are checked all the same.
+    /// Statements that guards do not support. Names in them are still checked.
     fn refused(&mut self, statement: &Stmt, scope: &Scope) -> Lowered {
         let position = statement.position();
         let (message, hint) = match statement {
@@ -204,14 +204,16 @@ impl Lowerer<'_> {
             Stmt::Assignment(assignment) if !assignment.0.is_op_assignment() => {
                 return self.assignment(&assignment.1.lhs, position);
             }
-            Stmt::Assignment(_) => ("a guard changes nothing", "bind another name: `let total = count + 1;`"),
+            Stmt::Assignment(_) => ("a guard assigns nothing", "bind another name: `let total = count + 1;`"),
             Stmt::Return(_, flags, _) if flags.contains(ASTFlags::BREAK) => {
-                ("a guard throws nothing", "answer with `true` or `false`, or write `.fail(\"…\")` as an arm")
+                ("a guard cannot throw", "return `true` or `false`, or write `.fail(\"…\")` as an arm")
             }
             Stmt::Return(None, ..) => ("this returns nothing", "return a value"),
-            Stmt::Return(..) => ("this returns from the middle of an expression", "write `if … { … } else { … }`"),
-            Stmt::TryCatch(..) => ("a guard catches nothing", "a guard that fails is closed, and the failure is shown"),
-            _ => ("this has no place in a guard", "a guard is an expression over facts"),
+            Stmt::Return(..) => ("`return` is not supported inside an expression", "write `if … { … } else { … }`"),
+            Stmt::TryCatch(..) => {
+                ("a guard cannot catch errors", "a guard that fails counts as closed, and the failure is shown")
+            }
+            _ => ("this is not supported in a guard", "a guard is an expression over facts"),
         };
         let refused = self.unsupported(position, message, hint);
         let inner: &[&[Stmt]] = match statement {
@@ -233,18 +235,18 @@ impl Lowerer<'_> {
         refused
     }
 
-    /// `=` where most likely a comparison is meant.
+    /// `=`, which most likely should be a comparison.
     fn assignment(&mut self, to: &Ast, position: Position) -> Lowered {
         let hint = match to {
             Ast::Variable(..) => "a name keeps its value: bind another one with `let`, or write `==` to compare",
             _ => "write `==` to compare",
         };
         self.refused = true;
-        self.error("assignment", position, "`=` sets a value, and a guard changes nothing", hint)
+        self.error("assignment", position, "`=` assigns, and a guard assigns nothing", hint)
     }
 }
 
-/// A kind of which both are.
+/// The common kind of two values.
 fn either(one: Kind, other: Kind) -> Option<Kind> {
     match (one, other) {
         (one, other) if one == other => Some(one),
@@ -254,7 +256,7 @@ fn either(one: Kind, other: Kind) -> Option<Kind> {
     }
 }
 
-/// The statements end with a `return`, whichever way they go.
+/// All paths through the statements end with a `return`.
 fn returns(statements: &[Stmt]) -> bool {
     match statements.last() {
         Some(Stmt::Return(_, flags, _)) => !flags.contains(ASTFlags::BREAK),

@@ -1,4 +1,4 @@
-//! Declared arms, their targets, gates, actions, counters and notes resolved.
+//! Resolves declared arms: their targets, gates, actions, counters and notes.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// How deep steps may take over other steps.
+/// How deep steps may use other steps.
 const STEPS_DEPTH: usize = 4;
 
 impl Resolver<'_> {
@@ -39,7 +39,7 @@ impl Resolver<'_> {
         number
     }
 
-    /// Builds a block's arms, with those of the steps that it takes over, and gives back their numbers.
+    /// Builds a block's arms, including those of its steps, and returns their numbers.
     pub(super) fn arms(&mut self, block: &Block, blocks: &[Block], rules: &mut Pack) -> Vec<usize> {
         let dpu_bound = matches!(&block.kind, BlockKind::State(state) if state.of_dpu && !state.barrier);
         let rule = matches!(block.kind, BlockKind::Any(_)).then_some(&block.name);
@@ -73,13 +73,13 @@ impl Resolver<'_> {
                 continue;
             };
             if depth >= STEPS_DEPTH {
-                let message = "steps take over each other too deeply";
+                let message = "steps use each other too deeply";
                 self.diagnostics.error("recursion", &steps.place, message, "write the arms out");
                 continue;
             }
             let from = arms.len();
             self.expand(taken, blocks, rules, depth + 1, arms);
-            // What is said of the steps as a whole holds for each.
+            // Conditions of the steps as a whole apply to each arm.
             let conditions = self.conditions(decl);
             let parts = conditions.iter().map(|(guard, _)| guard.expr.size()).sum::<usize>();
             for arm in &mut arms[from..] {
@@ -93,13 +93,13 @@ impl Resolver<'_> {
 
     fn conditions(&mut self, decl: &ArmDecl) -> Vec<(Guard, Polarity)> {
         let conditions = decl.conditions.iter();
-        // A condition that could not be built is one all the same: the arm does not always apply.
+        // A condition with errors still counts as one, or the arm would seem unconditional.
         conditions
             .map(|(guard, polarity)| (self.guard(guard).unwrap_or_else(|| self.placeholder(guard)), *polarity))
             .collect()
     }
 
-    /// A guard of two parameters needs a DPU to be asked about.
+    /// A guard with two parameters needs a DPU.
     fn check_binding(&mut self, arm: &Arm, dpu_bound: bool, rules: &Pack) {
         if dpu_bound {
             return;
@@ -110,7 +110,7 @@ impl Resolver<'_> {
         };
         let condition = arm.conditions.iter().find(|(guard, _)| guard.of_dpu).map(|(guard, _)| &guard.place);
         if let Some(place) = gate.or(condition) {
-            let message = "there is no DPU to ask this about";
+            let message = "this guard takes a DPU, and there is none here";
             let hint = "write `|h| h.dpus.all(|d| …)`, or use it in a `dpu_state` that is no barrier";
             self.diagnostics.error("type", place, message, hint);
         }
@@ -159,7 +159,12 @@ impl Resolver<'_> {
     fn dpu_guard(&mut self, decl: &crate::lang::declare::GuardDecl) -> Option<crate::ir::guard::Guard> {
         let guard = self.guard(decl)?;
         if !guard.of_dpu {
-            self.diagnostics.error("type", &decl.place, "this guard chooses DPUs", "write `|h, d| …`");
+            self.diagnostics.error(
+                "type",
+                &decl.place,
+                "this guard selects DPUs and has to take one",
+                "write `|h, d| …`",
+            );
             return None;
         }
         Some(guard)
@@ -167,7 +172,7 @@ impl Resolver<'_> {
 
     fn verb(&mut self, decl: &ArmDecl, rules: &Pack) -> Option<Verb> {
         if decl.or_fail && !matches!(decl.verb, VerbDecl::Pass(_)) {
-            self.diagnostics.error("misplaced-verb", &decl.place, "`or_fail` belongs to `pass`", "use `fail` instead");
+            self.diagnostics.error("misplaced-verb", &decl.place, "`or_fail` is for `pass`", "use `fail` instead");
         }
         Some(match &decl.verb {
             VerbDecl::Go(to) => Verb::Go(self.state_number(to)?),
@@ -268,7 +273,7 @@ impl Resolver<'_> {
             }
             _ => {
                 let message = format!("argument `{}` has another type than the action declares", argument.name);
-                self.diagnostics.error("type", &argument.place, message, format!("give it {}", kind.describe()));
+                self.diagnostics.error("type", &argument.place, message, format!("pass {}", kind.describe()));
             }
         }
     }

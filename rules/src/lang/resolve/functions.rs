@@ -1,4 +1,4 @@
-//! Functions of the pack: none may stand in for a verb, and those that nobody calls name what there is, too.
+//! Checks functions of the pack: none may hide a verb, and names in uncalled functions have to exist as well.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::{
     lang::{lower::names::Function, resolve::Resolver},
 };
 
-/// Everything that guards call by a name of the language.
+/// Names of the rule language that guards can call.
 fn of_guards() -> impl Iterator<Item = &'static str> {
     let records = RECORDS.iter().map(|(name, ..)| *name);
     let reports = OF_REPORTS.iter().map(|member| member.name);
@@ -44,11 +44,11 @@ impl Resolver<'_> {
         for (name, function) in functions.of_pack() {
             if verbs.contains(name) {
                 let place = self.declared(name, function);
-                let hint = "a guard would ask the verb: name it otherwise";
+                let hint = "a guard would call the verb: choose another name";
                 self.diagnostics.error("duplicate", &place, format!("`{name}` is a verb"), hint);
             }
             if !called.contains(name) {
-                // No guard leads to it: what it names is checked all the same.
+                // No guard inlines it, so nothing else checks its names.
                 self.lowerer(function).check_names(function);
             }
         }

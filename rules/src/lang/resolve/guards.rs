@@ -1,4 +1,4 @@
-//! Closures become guards: lowered where they can be, with every name checked where they cannot.
+//! Lowers closures of declarations to guards and time limits.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl Resolver<'_> {
     pub(super) fn host_guard(&mut self, decl: &GuardDecl) -> Option<Guard> {
         let guard = self.guard(decl)?;
         if guard.of_dpu {
-            self.diagnostics.error("type", &decl.place, "this guard is asked about the host alone", "write `|h| …`");
+            self.diagnostics.error("type", &decl.place, "this guard takes the host alone", "write `|h| …`");
             return None;
         }
         Some(guard)
@@ -47,7 +47,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Stands in for a guard that could not be built.
+    /// Takes the place of a guard with errors.
     pub(super) fn placeholder(&self, decl: &GuardDecl) -> Guard {
         Guard {
             place: decl.place.clone(),
@@ -59,11 +59,11 @@ impl Resolver<'_> {
         }
     }
 
-    /// A number about the host.
+    /// The time limit of a state.
     pub(super) fn time_limit(&mut self, decl: &GuardDecl) -> Option<TimeLimit> {
         let (function, own) = self.closure(decl)?;
         if own != 1 {
-            self.diagnostics.error("type", &decl.place, "this number is asked of the host alone", "write `|h| …`");
+            self.diagnostics.error("type", &decl.place, "a time limit takes the host alone", "write `|h| …`");
             return None;
         }
         let (expr, _) = self.lowerer(&function).answer(&function, decl.closure.curry(), Kind::Int);
@@ -72,7 +72,7 @@ impl Resolver<'_> {
 
     fn closure(&mut self, decl: &GuardDecl) -> Option<(Function, usize)> {
         let Some(function) = self.functions.closure(decl.closure.fn_name()).cloned() else {
-            self.diagnostics.error("type", &decl.place, "expected a closure that is written here", "write `|h| …`");
+            self.diagnostics.error("type", &decl.place, "expected a closure literal", "write `|h| …`");
             return None;
         };
         let own = function.params.len().checked_sub(decl.closure.curry().len())?;
@@ -85,7 +85,7 @@ impl Resolver<'_> {
         Lowerer::new(known, self.diagnostics, &mut self.budget, function)
     }
 
-    /// The source of what stands in the parentheses after `place`, white space reduced.
+    /// The source of the guard in the parentheses after `place`, with normalised white space.
     fn source_text(&self, place: &Place) -> Arc<str> {
         let Some(source) = self.sources.get(&place.file) else { return "".into() };
         let from = source.lines().take(place.line.saturating_sub(1)).map(|line| line.len() + 1).sum::<usize>();
@@ -95,13 +95,13 @@ impl Resolver<'_> {
     }
 }
 
-/// The closure among what stands in the parentheses: the name of a gate can stand before it.
+/// The closure among the arguments: the name of a gate can precede it.
 fn closure(text: &str) -> &str {
     let named = text.strip_prefix('"').and_then(|rest| rest.split_once('"'));
     named.map_or(text, |(_, rest)| rest.trim_start_matches([',', ' ']))
 }
 
-/// What stands in the first parentheses of a rhai text, without comments, white space reduced to single spaces.
+/// The content of the first parentheses of a rhai text, without comments, white space reduced to single spaces.
 fn parenthesised(text: &str) -> String {
     let mut out = String::new();
     let mut depth = 0_usize;

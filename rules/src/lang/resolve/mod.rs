@@ -1,4 +1,4 @@
-//! From declarations to the rule set: names resolved, guards lowered, everything checked.
+//! From declarations to a pack: resolves names, lowers guards, checks everything. Called by `lang::load`.
 
 mod arms;
 mod functions;
@@ -33,20 +33,20 @@ use crate::{
     },
 };
 
-/// What the scripts left behind.
+/// What the scripts declared.
 pub(crate) struct Input {
     pub(crate) declarations: Declarations,
     pub(crate) functions: Functions,
     pub(crate) builtins: HashSet<String>,
-    /// Verbs that scripts declare with.
+    /// Verbs of declarations.
     pub(crate) verbs: HashSet<String>,
     pub(crate) sources: BTreeMap<Arc<str>, Arc<str>>,
     pub(crate) hash: String,
-    /// Some file did not run to its end: what it would have declared is not known.
+    /// Some file did not run to its end, so some declarations are unknown.
     pub(crate) incomplete: bool,
 }
 
-/// What all steps of the build need.
+/// State of the resolution.
 pub(crate) struct Resolver<'a> {
     names: Names,
     functions: &'a Functions,
@@ -58,7 +58,7 @@ pub(crate) struct Resolver<'a> {
     budget: SizeBudget,
 }
 
-/// Builds the rule set; what is wrong is added to `faults`. None if it is too broken to be checked as a whole.
+/// Builds the pack and adds errors to `diagnostics`. None if it is too broken to be checked as a whole.
 pub(crate) fn resolve(input: Input, options: &LoadOptions, diagnostics: &mut Diagnostics) -> Option<Pack> {
     let Input { declarations, functions, builtins, verbs, sources, hash, incomplete } = input;
     let mut found = Diagnostics::default();
@@ -106,7 +106,7 @@ pub(crate) fn resolve(input: Input, options: &LoadOptions, diagnostics: &mut Dia
     let any = resolver.any_rules(&declarations.blocks, &mut rules);
     resolver.states(&declarations.blocks, &any, &mut rules);
     if resolver.budget.is_spent() {
-        // What was left out for that is missed everywhere.
+        // Everything that was skipped after that would be reported as missing.
         found.0.retain(|diagnostic| diagnostic.check == "limit");
         diagnostics.0.append(&mut found.0);
         return None;
@@ -115,10 +115,10 @@ pub(crate) fn resolve(input: Input, options: &LoadOptions, diagnostics: &mut Dia
     if !incomplete {
         check::check(&rules, &any, &mut found);
     } else {
-        // Names that a broken file would have declared are missing everywhere: only its own faults are worth reading.
+        // Names of a broken file are missing everywhere: only its own errors are worth reading.
         found.0.retain(|diagnostic| match diagnostic.check {
             "unknown-fact" => true,
-            // A state or gate in the middle of which its file stopped.
+            // The file stopped in the middle of this state or gate.
             "no-sla" | "no-reason" => diagnostics.0.iter().all(|known| known.place.file != diagnostic.place.file),
             check => check != "initial" && !check.starts_with("unknown-"),
         });
@@ -127,7 +127,7 @@ pub(crate) fn resolve(input: Input, options: &LoadOptions, diagnostics: &mut Dia
     Some(rules)
 }
 
-/// A rule for any state after its arms have been built.
+/// A rule for any state with its arms resolved.
 pub(crate) struct AnyRule {
     pub(crate) place: Place,
     pub(crate) within: Vec<Arc<str>>,
@@ -157,7 +157,7 @@ impl Resolver<'_> {
             };
             gates.push(Gate { name: decl.name.clone(), place: decl.place.clone(), guard, reason });
         }
-        // Gates that could not be built leave holes: the numbers are those of the gates that could.
+        // Gates with errors are skipped, so numbers are assigned to the others only.
         self.names.gates = gates.iter().enumerate().map(|(at, gate)| (gate.name.clone(), at)).collect();
         gates
     }
@@ -198,7 +198,7 @@ impl Resolver<'_> {
         };
         for block in blocks {
             if matches!(block.kind, BlockKind::Steps) && !used(&block.name) {
-                let message = format!("no state takes over the steps `{}`", block.name);
+                let message = format!("no state uses the steps `{}`", block.name);
                 self.diagnostics.error(
                     "unused-steps",
                     &block.place,
@@ -225,7 +225,7 @@ impl Resolver<'_> {
             let BlockKind::State(decl) = &block.kind else { continue };
             let path = StatePath::from(&*block.name);
             if !path.is_well_formed() {
-                let message = format!("`{path}` is no path of a state");
+                let message = format!("`{path}` is not a path of a state");
                 let hint = "write words of letters, digits, `_`, `-` and `.`, with `/` between them";
                 self.diagnostics.error("state-path", &block.place, message, hint);
             }
@@ -276,7 +276,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Collects, state by state, what its arms read and which of them depend on time.
+/// Computes the read set of each state.
 fn collect_reads(rules: &mut Pack) {
     let Pack { states, arms, gates, reports, .. } = rules;
     for state in states {

@@ -1,4 +1,4 @@
-//! Declared reports, their sources and alerts resolved.
+//! Resolves declared reports: their sources, parts and alerts.
 
 use crate::{
     ir::{
@@ -24,7 +24,7 @@ impl Resolver<'_> {
                 parts.extend(self.part(part, decl.value.of_dpu));
             }
             if parts.is_empty() {
-                let message = format!("report `{}` is made of nothing", decl.name);
+                let message = format!("report `{}` has no parts", decl.name);
                 self.diagnostics.error("empty", &decl.place, message, "add `.with(…)`");
             }
             reports.push(Report { name: decl.name.to_string(), of_dpu: decl.value.of_dpu, parts });
@@ -36,7 +36,7 @@ impl Resolver<'_> {
         reports
     }
 
-    /// A report that its own conditions ask for has no answer. The conditions go, so that the rest can be checked.
+    /// A report that depends on itself has no value. Its conditions are dropped, so that the rest can be checked.
     fn reject_cycle(&mut self, number: usize, decl: &Named<ReportDecl>, reports: &mut Reports) {
         let mut seen = Vec::new();
         let mut next = dependencies(number, reports);
@@ -47,13 +47,8 @@ impl Resolver<'_> {
             }
         }
         if seen.contains(&number) {
-            let message = format!("report `{}` asks for itself", decl.name);
-            self.diagnostics.error(
-                "circle",
-                &decl.place,
-                message,
-                "let its conditions ask for facts, or for other reports",
-            );
+            let message = format!("report `{}` depends on itself", decl.name);
+            self.diagnostics.error("circle", &decl.place, message, "use facts or other reports in its conditions");
             if let Some(report) = reports.reports.get_mut(number) {
                 report.parts.iter_mut().for_each(|part| (part.when, part.unclassified) = (None, None));
             }
@@ -67,12 +62,12 @@ impl Resolver<'_> {
             SourceDecl::Dpus(report) => match self.names.reports.get(&report.name) {
                 Some((number, true)) if !of_dpu => Source::Dpus(*number),
                 Some(_) => {
-                    let message = "`with_dpus` takes the report of a DPU into one of the host";
+                    let message = "`with_dpus` merges a report of DPUs into a report of the host";
                     self.diagnostics.error(
                         "misplaced-verb",
                         &report.place,
                         message,
-                        "take a `dpu_report`, in a `report`",
+                        "use it in a `report`, with a `dpu_report`",
                     );
                     return None;
                 }
@@ -88,7 +83,12 @@ impl Resolver<'_> {
         let unclassified = decl.unclassified.as_ref().and_then(|guard| self.guard(guard));
         for guard in when.iter().chain(&unclassified) {
             if guard.of_dpu && !of_dpu && !of_each {
-                self.diagnostics.error("type", &guard.place, "there is no DPU to ask this about", "write `|h| …`");
+                self.diagnostics.error(
+                    "type",
+                    &guard.place,
+                    "this guard takes a DPU, and there is none here",
+                    "write `|h| …`",
+                );
             }
         }
         for source in decl.only.iter().chain(&decl.except) {
@@ -145,7 +145,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// A source of health reports, or a pattern of several, as it was declared.
+    /// Checks a source of health reports, or a pattern of several, against the declared ones.
     pub(super) fn check_source(&mut self, source: &str, place: &Place) {
         if !self.names.sources.contains_key(source) {
             let known = self.names.sources.keys().map(|name| &**name);
@@ -154,7 +154,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Reports that a report is made of, or that its conditions ask for.
+/// Reports that a report contains or that its conditions read.
 fn dependencies(report: usize, reports: &Reports) -> Vec<usize> {
     let parts = reports.reports.get(report).into_iter().flat_map(|report| &report.parts);
     let asked = |part: &Part| {

@@ -1,4 +1,4 @@
-//! Declared names become tables; what is declared twice is reported.
+//! Builds symbol tables of declared names, and reports duplicates.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// Tables of all names that the pack declares. States, gates and reports get the numbers they are built with.
+/// Tables of all names that the pack declares. States, gates and reports get their numbers here.
 pub(super) fn names(declarations: &Declarations, options: &LoadOptions, diagnostics: &mut Diagnostics) -> Names {
     let states = declarations.blocks.iter().filter(|block| matches!(block.kind, BlockKind::State(_)));
     let states = states.map(|block| (&block.name, &block.place));
@@ -50,7 +50,7 @@ pub(super) fn names(declarations: &Declarations, options: &LoadOptions, diagnost
         for action in &declarations.actions {
             if !known.iter().any(|known| **known == *action.name) {
                 let hint = did_you_mean(&action.name, known.iter().map(String::as_str), || {
-                    "only what the controller can do can be asked of it: the shipped actions.rhai lists that".to_owned()
+                    "the shipped actions.rhai lists the actions of the controller".to_owned()
                 });
                 let message = format!("the controller has no action `{}`", action.name);
                 diagnostics.error("unknown-action", &action.place, message, hint);
@@ -87,7 +87,7 @@ fn unique<'a>(
     table
 }
 
-/// The site's values take the place of the pack's; a name that the pack does not have is a mistake of the site.
+/// Replaces the pack's values by the site's; a name that the pack does not declare is an error of the site.
 fn replace(
     table: &mut BTreeMap<Arc<str>, i64>,
     with: &BTreeMap<String, i64>,

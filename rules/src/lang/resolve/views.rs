@@ -1,4 +1,4 @@
-//! What tenants see and what alerts prevent, with names resolved.
+//! Resolves what tenants see and what alerts prevent.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Resolver<'_> {
         Views { tenant, prevents, judged_by: self.judged_by(declarations) }
     }
 
-    /// Number of the report that alerts prevent something in.
+    /// Number of the report whose alerts count for `prevents`.
     fn judged_by(&mut self, declarations: &Declarations) -> Option<usize> {
         let prevents = declarations.classifications.iter().flat_map(|classification| &classification.value).next();
         match (declarations.judged_by.as_slice(), prevents) {
