@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::ir::{
     expr::ReportRef,
     guard::Guard,
-    health::{Part, Reports, Source, names_match},
+    health::{Part, Reports, Source, StoredReports, StoredSource, names_match},
     snapshot::{Dpu, HealthAlert, HealthReport, Snapshot, predicate::Predicate},
 };
 
@@ -34,7 +34,7 @@ enum AlertPattern {
 /// A part that can contain the alert, or hide later parts.
 #[derive(Debug)]
 struct PreparedPart {
-    stored: StoredSource,
+    source: PreparedSource,
     instead: bool,
     /// Its `or_alert` matches, which counts if no report is stored.
     has_or_alert: bool,
@@ -56,14 +56,8 @@ impl std::fmt::Debug for PartConditions {
 }
 
 #[derive(Debug)]
-enum StoredSource {
-    HostReplace,
-    HostMerge,
-    RackReplace,
-    RackMerge,
-    DpuReplace,
-    DpuAgent,
-    DpuMerge,
+enum PreparedSource {
+    Stored(StoredSource),
     /// A matching alert of the rules themselves.
     Made,
     Dpus(Arc<[PreparedPart]>),
@@ -111,22 +105,16 @@ impl<T: Fn(&HealthAlert) -> bool> AlertFilter for T {}
 fn prepare(parts: &[Part], pattern: &AlertPattern, reports: &Arc<Reports>) -> Option<Vec<PreparedPart>> {
     let mut prepared = Vec::new();
     for part in parts {
-        let stored = match &part.source {
-            Source::HostReplace => StoredSource::HostReplace,
-            Source::RackReplace => StoredSource::RackReplace,
-            Source::HostMerge => StoredSource::HostMerge,
-            Source::RackMerge => StoredSource::RackMerge,
-            Source::DpuReplace => StoredSource::DpuReplace,
-            Source::DpuAgent => StoredSource::DpuAgent,
-            Source::DpuMerge => StoredSource::DpuMerge,
-            Source::Alert(alert) if pattern.is(alert) => StoredSource::Made,
+        let source = match &part.source {
+            Source::Stored(stored) => PreparedSource::Stored(*stored),
+            Source::Alert(alert) if pattern.is(alert) => PreparedSource::Made,
             Source::Alert(_) => continue,
             Source::Dpus(inner) => {
-                StoredSource::Dpus(prepare(&reports.reports.get(*inner)?.parts, pattern, reports)?.into())
+                PreparedSource::Dpus(prepare(&reports.reports.get(*inner)?.parts, pattern, reports)?.into())
             }
         };
         prepared.push(PreparedPart {
-            stored,
+            source,
             instead: part.instead,
             has_or_alert: part.or_alert.as_ref().is_some_and(|alert| pattern.is(alert)),
             conditions: Box::new(PartConditions {
@@ -147,23 +135,15 @@ fn compiled(guard: Option<&Guard>, reports: &Arc<Reports>) -> Option<Option<Pred
 
 /// Whether some part contains the alert, and no earlier part hides it.
 fn walk(parts: &[PreparedPart], filter: &impl AlertFilter, host: &Snapshot, dpu: &Dpu) -> bool {
-    let (of_host, of_dpu) = (&host.health, &dpu.health);
     for part in parts {
-        let one = |stored: &Option<HealthReport>| part.one(filter, stored.as_ref(), host, dpu);
-        let several = |stored: &BTreeMap<String, HealthReport>| {
-            let silent = stored.is_empty() && !part.has_or_alert;
-            if silent { Lookup::Nothing } else { part.several(filter, stored, host, dpu) }
-        };
-        let lookup = match &part.stored {
-            StoredSource::HostReplace => one(&of_host.replace),
-            StoredSource::RackReplace => one(&of_host.rack_replace),
-            StoredSource::DpuReplace => one(&of_dpu.replace),
-            StoredSource::DpuAgent => one(&of_dpu.agent),
-            StoredSource::HostMerge => several(&of_host.merges),
-            StoredSource::RackMerge => several(&of_host.rack_merges),
-            StoredSource::DpuMerge => several(&of_dpu.merges),
-            StoredSource::Made => part.conditionally(Lookup::Found, host, dpu),
-            StoredSource::Dpus(parts) => part.dpus(parts, filter, host),
+        let lookup = match &part.source {
+            PreparedSource::Stored(stored) => match stored.reports(&host.health, &dpu.health) {
+                StoredReports::One(stored) => part.one(filter, stored, host, dpu),
+                StoredReports::Many(stored) if stored.is_empty() && !part.has_or_alert => Lookup::Nothing,
+                StoredReports::Many(stored) => part.several(filter, stored, host, dpu),
+            },
+            PreparedSource::Made => part.conditionally(Lookup::Found, host, dpu),
+            PreparedSource::Dpus(parts) => part.dpus(parts, filter, host),
         };
         match lookup {
             Lookup::Nothing => {}
@@ -188,10 +168,7 @@ enum Lookup {
 impl PreparedPart {
     /// It matters only if a report is stored for the host itself.
     fn needs_host_report(&self) -> bool {
-        let of_host = matches!(
-            self.stored,
-            StoredSource::HostReplace | StoredSource::HostMerge | StoredSource::RackReplace | StoredSource::RackMerge
-        );
+        let of_host = matches!(self.source, PreparedSource::Stored(stored) if !stored.is_of_dpu());
         of_host && !self.has_or_alert
     }
 

@@ -12,7 +12,7 @@ use crate::{
     ir::{
         expr::{Evaluated, Query, ReportRef},
         guard::Guard,
-        health::{Part, Report, Reports, Source},
+        health::{Part, Report, Reports, Source, StoredReports},
         operand::Operand,
         snapshot::{Dpu, HealthAlert, HealthReport, HealthSuccess},
     },
@@ -90,20 +90,14 @@ impl Reports {
     ) -> Evaluated<(bool, bool)> {
         let (host, dpu) = (&env.host.health, env.dpu(0));
         let of = report.of_dpu.then_some(dpu);
-        let mut one = |stored: &'a Option<HealthReport>| {
-            let more = stored
-                .as_ref()
-                .is_none_or(|stored| visit(Contribution { content: Content::Stored(stored), classified, dpu: of }));
-            (stored.is_some(), more)
-        };
         let (present, more) = match &part.source {
-            Source::HostReplace => one(&host.replace),
-            Source::RackReplace => one(&host.rack_replace),
-            Source::DpuReplace => one(&dpu.health.replace),
-            Source::DpuAgent => one(&dpu.health.agent),
-            Source::HostMerge => many(part, &host.merges, classified, of, visit),
-            Source::RackMerge => many(part, &host.rack_merges, classified, of, visit),
-            Source::DpuMerge => many(part, &dpu.health.merges, classified, of, visit),
+            Source::Stored(stored) => match stored.reports(host, &dpu.health) {
+                StoredReports::One(stored) => {
+                    let report = |stored| visit(Contribution { content: Content::Stored(stored), classified, dpu: of });
+                    (stored.is_some(), stored.is_none_or(report))
+                }
+                StoredReports::Many(stored) => many(part, stored, classified, of, visit),
+            },
             Source::Alert(alert) => (true, visit(Contribution { content: Content::Made(alert), classified, dpu: of })),
             Source::Dpus(of_each) => {
                 let mut more = true;

@@ -52,14 +52,14 @@ impl RuleSet {
             return false;
         }
         let reports = reads.reports.iter().filter_map(|number| self.reports.reports.get(*number));
-        let of_host = |source: &Source| {
-            matches!(source, Source::HostMerge | Source::HostReplace | Source::RackMerge | Source::RackReplace)
+        let of_dpu = |source: &Source| match source {
+            Source::Stored(stored) => Some(stored.is_of_dpu()),
+            Source::Dpus(_) | Source::Alert(_) => None,
         };
-        let of_dpu = |source: &Source| matches!(source, Source::DpuMerge | Source::DpuReplace | Source::DpuAgent);
-        let mut sources = reports.flat_map(|report| &report.parts).map(|part| &part.source);
-        sources.all(|source| {
-            (!of_host(source) || before.health == after.health)
-                && (!of_dpu(source) || pairs().all(|(a, b)| a.health == b.health))
+        let mut sources = reports.flat_map(|report| &report.parts).filter_map(|part| of_dpu(&part.source));
+        sources.all(|of_dpu| match of_dpu {
+            true => pairs().all(|(a, b)| a.health == b.health),
+            false => before.health == after.health,
         })
     }
 }

@@ -3,7 +3,7 @@
 use crate::{
     ir::{
         diagnostic::Place,
-        health::{Part, Report, Reports, Source},
+        health::{Part, Report, Reports, Source, StoredSource},
         snapshot::HealthAlert,
     },
     lang::{
@@ -11,9 +11,6 @@ use crate::{
         resolve::Resolver,
     },
 };
-
-const HOST_SOURCES: [&str; 4] = ["host_replace", "host_merge", "rack_replace", "rack_merge"];
-const DPU_SOURCES: [&str; 3] = ["dpu_replace", "dpu_agent", "dpu_merge"];
 
 impl Resolver<'_> {
     pub(super) fn build_reports(&mut self, declared: &[Named<ReportDecl>]) -> Reports {
@@ -106,20 +103,12 @@ impl Resolver<'_> {
     }
 
     fn stored(&mut self, name: &str, decl: &PartDecl, of_dpu: bool) -> Option<Source> {
-        Some(match (name, of_dpu) {
-            ("host_replace", false) => Source::HostReplace,
-            ("host_merge", false) => Source::HostMerge,
-            ("rack_replace", false) => Source::RackReplace,
-            ("rack_merge", false) => Source::RackMerge,
-            ("dpu_replace", true) => Source::DpuReplace,
-            ("dpu_agent", true) => Source::DpuAgent,
-            ("dpu_merge", true) => Source::DpuMerge,
-            _ => {
-                let known: &[&str] = if of_dpu { &DPU_SOURCES } else { &HOST_SOURCES };
-                self.diagnostics.unknown("unknown-source", &decl.place, "source", name, known.iter().copied());
-                return None;
-            }
-        })
+        let stored = StoredSource::all(of_dpu).find(|stored| stored.name() == name);
+        if stored.is_none() {
+            let known = StoredSource::all(of_dpu).map(StoredSource::name);
+            self.diagnostics.unknown("unknown-source", &decl.place, "source", name, known);
+        }
+        stored.map(Source::Stored)
     }
 
     fn alert(&mut self, decl: &AlertDecl) -> HealthAlert {
