@@ -413,6 +413,29 @@ fn a_remainder_that_has_no_value_fails_alike() {
 }
 
 #[test]
+fn switch_cases_are_found_whatever_their_literals() {
+    let guards = [
+        r##"switch h.bmc.bios_job { "a\"#b" => true, "\n" | "1" => h.instance.present, "" => false, _ => true }"##,
+        r#"switch h.instance.generated_segments { -1 => true, 0 | 1 => h.instance.present, -9..=-7 => false, _ => true }"#,
+        r#"switch h.instance.generated_segments { 3..3 => true, -9..-7 if h.instance.present => true, _ => false }"#,
+        r#"switch h.instance.present { true => false, _ => true }"#,
+    ]
+    .map(str::to_owned);
+    let (rules, oracle) = (pack(&guards).unwrap(), Oracle::new(FUNCTIONS, &guards));
+    for (text, number) in [("a\"#b", -1), ("\n", 0), ("1", 1), ("", 3), ("x", -7), ("x", -8), ("x", -9)] {
+        for present in [true, false] {
+            let mut host = Snapshot::default();
+            host.bmc.bios_job = text.to_owned();
+            (host.instance.generated_segments, host.instance.present) = (number, present);
+            for (n, guard) in guards.iter().enumerate() {
+                host.state.path = format!("S{n}").as_str().into();
+                assert_eq!(answer(&rules, &host), oracle.answer(n, &host), "{guard} of {text:?}, {number}, {present}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_dpus_health_is_read_of_that_dpu_beside_other_reads() {
     let of_others = "h.dpus.any(|d| d.observed_instance_version == h.instance.network_version)";
     let guard = format!("h.dpus.any(|d| pick({of_others}, h.instance.present, d.dpu_health.has_class(\"Stop\")))");

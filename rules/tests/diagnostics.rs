@@ -228,6 +228,11 @@ fn unsupported_syntax_is_refused_with_what_to_write_instead() {
             "`return` is not supported inside an expression",
         ),
         ("|h| ¶switch h.bmc.power { \"on\" => true }", "this `switch` has no default case (end with `_ => …`)"),
+        (
+            "|h| ¶switch h.bmc.bios_job { 'x' => true, _ => false }",
+            "a case of this `switch` is not supported in a guard (write a text, a number",
+        ),
+        ("|h| ¶switch h.bmc.bios_job { [1] => true, _ => false }", "a case of this `switch` is not supported"),
         ("|h| { ¶let x = 1; }", "an empty block has no value"),
         (
             "|h| h.dpus.¶first(|d| d.primary)",

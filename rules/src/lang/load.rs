@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, HashSet},
     fmt::Write as _,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use rhai::{AST, Engine, EvalAltResult, ParseError, ParseErrorType, Scope, Token};
@@ -38,15 +38,18 @@ pub struct LoadOptions {
 pub(crate) fn load_sources(sources: BTreeMap<Arc<str>, Arc<str>>, options: &LoadOptions) -> Result<Pack, LoadError> {
     let collector = Collector::default();
     let mut engine = sandbox(limits::OPERATIONS);
-    allow_verbs(&mut engine);
+    let tokens = Tokens::default();
+    hook_tokens(&mut engine, &tokens);
     let builtins = builtins(&engine);
     collector.register(&mut engine);
     let verbs = names(&engine.gen_fn_signatures(false));
 
     let mut diagnostics = Diagnostics::default();
-    let asts =
-        if too_large(&sources, &mut diagnostics) { Vec::new() } else { compile(&engine, &sources, &mut diagnostics) };
     let mut functions = Functions::default();
+    let asts = match too_large(&sources, &mut diagnostics) {
+        true => Vec::new(),
+        false => compile(&engine, &sources, &tokens, &mut functions, &mut diagnostics),
+    };
     let mut library = AST::empty();
     for (file, ast) in &asts {
         for name in functions.add(file, ast) {
@@ -107,12 +110,20 @@ fn too_large(sources: &BTreeMap<Arc<str>, Arc<str>>, diagnostics: &mut Diagnosti
     !diagnostics.0.is_empty()
 }
 
-/// Unreserves `go` and `with`, which are reserved words of rhai without a meaning.
-fn allow_verbs(engine: &mut Engine) {
+/// The tokens that the parser has read.
+type Tokens = Arc<Mutex<Vec<Token>>>;
+
+/// Unreserves `go` and `with`, which are reserved words of rhai without a meaning, and keeps the tokens.
+fn hook_tokens(engine: &mut Engine, tokens: &Tokens) {
+    let tokens = tokens.clone();
     #[allow(deprecated, reason = "the callback is marked as not yet stable; the version is pinned by the lock file")]
-    engine.on_parse_token(|token, _, _| match token {
-        Token::Reserved(word) if matches!(word.as_str(), "go" | "with") => Token::Identifier(word),
-        token => token,
+    engine.on_parse_token(move |token, _, _| {
+        let token = match token {
+            Token::Reserved(word) if matches!(word.as_str(), "go" | "with") => Token::Identifier(word),
+            token => token,
+        };
+        tokens.lock().unwrap_or_else(PoisonError::into_inner).push(token.clone());
+        token
     });
 }
 
@@ -129,11 +140,16 @@ pub(crate) fn names(signatures: &[String]) -> HashSet<String> {
 fn compile(
     engine: &Engine,
     sources: &BTreeMap<Arc<str>, Arc<str>>,
+    tokens: &Tokens,
+    functions: &mut Functions,
     diagnostics: &mut Diagnostics,
 ) -> Vec<(Arc<str>, AST)> {
     let mut asts = Vec::new();
     for (file, text) in sources {
-        match engine.compile(text.as_ref()) {
+        let compiled = engine.compile(text.as_ref());
+        let read = std::mem::take(&mut *tokens.lock().unwrap_or_else(PoisonError::into_inner));
+        functions.cases.add(engine, &read);
+        match compiled {
             Ok(mut ast) => {
                 ast.set_source(file.as_ref());
                 asts.push((file.clone(), ast));

@@ -11,6 +11,7 @@ mod members;
 pub(crate) mod names;
 mod operators;
 mod statements;
+mod switch;
 
 use std::{collections::HashSet, sync::Arc};
 

@@ -7,6 +7,8 @@ use std::{
 
 use rhai::{AST, ASTNode, Module, ScriptFuncDef, Stmt};
 
+use crate::lang::lower::switch::CaseLiterals;
+
 /// Declared names.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
@@ -31,6 +33,7 @@ pub(crate) struct Names {
 /// The script functions of a pack: closures by their generated name, and named functions.
 #[derive(Default)]
 pub(crate) struct Functions {
+    pub(crate) cases: CaseLiterals,
     by_name: HashMap<(String, usize), Function>,
 }
 

@@ -1,15 +1,9 @@
 //! Lowers statements: `let`, `if`, `switch` and `return`. Assignments and loops are refused.
 
-use std::ops::{Range, RangeInclusive};
-
-use rhai::{ASTFlags, Dynamic, Expr as Ast, FlowControl, Position, RangeCase, Stmt, SwitchCasesCollection};
+use rhai::{ASTFlags, Expr as Ast, FlowControl, Position, Stmt};
 
 use crate::{
-    ir::{
-        expr::Expr,
-        limits::GUARD_DEPTH,
-        operators::{Kind, Op},
-    },
+    ir::{expr::Expr, limits::GUARD_DEPTH, operators::Kind},
     lang::lower::{
         Lowerer, Scope,
         lowered::{Lowered, TypedExpr},
@@ -100,7 +94,7 @@ impl Lowerer<'_> {
         self.conditional(condition, then, otherwise, position)
     }
 
-    fn condition(&mut self, condition: &Ast, scope: &Scope) -> Expr {
+    pub(super) fn condition(&mut self, condition: &Ast, scope: &Scope) -> Expr {
         let lowered = self.expr(condition, scope);
         self.value(lowered, Kind::Bool, condition.start_position())
     }
@@ -130,70 +124,6 @@ impl Lowerer<'_> {
             condition => Expr::If(Box::new([condition, then.expr, otherwise.expr])),
         };
         Lowered::Value(TypedExpr { expr, kind, domain })
-    }
-
-    /// The first matching case, else the default.
-    fn switch(
-        &mut self,
-        value: &Ast,
-        cases: &SwitchCasesCollection,
-        scope: &Scope,
-        position: Position,
-        tail: bool,
-    ) -> Lowered {
-        let at = value.start_position();
-        let value = self.expr(value, scope);
-        let body = |this: &mut Self, case: usize| match cases.expressions.get(case).map(|case| &case.rhs) {
-            Some(Ast::Stmt(block)) => this.statements(block.statements(), scope, position, tail),
-            Some(expr) => this.expr(expr, scope),
-            None => Lowered::Error,
-        };
-        let mut answer = match cases.def_case {
-            Some(default) => body(self, default),
-            None => self.error("type", position, "this `switch` has no default case", "end with `_ => …`"),
-        };
-        // Literals match before ranges, each in order. The conditional is built from the inside, so in reverse.
-        let mut tried: Vec<(usize, Lowered)> = Vec::new();
-        for range in cases.ranges.iter().rev() {
-            tried.push((range.index(), self.in_range(range, &value, at)));
-        }
-        let mut literals: Vec<(usize, &Dynamic)> = Vec::new();
-        for case in cases.cases.values() {
-            literals.extend(case.blocks.iter().map(|block| (*block, &case.value)));
-        }
-        literals.retain(|(_, literal)| !literal.is::<Range<i64>>() && !literal.is::<RangeInclusive<i64>>());
-        literals.sort_by_key(|(case, _)| std::cmp::Reverse(*case));
-        for (case, literal) in literals {
-            let literal = self.constant(literal.clone(), at);
-            if !self.charge(value.size()) {
-                return Lowered::Error;
-            }
-            tried.push((case, self.equal((value.clone(), at), (literal, at), position)));
-        }
-        for (case, fits) in tried {
-            let fits = self.value(fits, Kind::Bool, at);
-            let condition = match cases.expressions.get(case).map(|case| &case.lhs) {
-                None | Some(Ast::BoolConstant(true, _)) => fits,
-                Some(condition) => Expr::apply(Op::And, [fits, self.condition(condition, scope)]),
-            };
-            let then = body(self, case);
-            answer = self.conditional(condition, then, answer, position);
-        }
-        self.sequence(vec![value], answer)
-    }
-
-    fn in_range(&mut self, range: &RangeCase, value: &Lowered, position: Position) -> Lowered {
-        if !self.charge(2 * value.size()) {
-            return Lowered::Error;
-        }
-        let (least, most, end) = match range {
-            RangeCase::ExclusiveInt(range, _) => (range.start, range.end, Op::Less),
-            RangeCase::InclusiveInt(range, _) => (*range.start(), *range.end(), Op::LessEqual),
-        };
-        let value = self.value(value.clone(), Kind::Int, position);
-        let from = self.operation(Op::GreaterEqual, vec![value.clone(), Expr::Int(least)]);
-        let to = self.operation(end, vec![value, Expr::Int(most)]);
-        Lowered::bool(Expr::apply(Op::And, [from, to]))
     }
 
     /// Statements that guards do not support. Names in them are still checked.
