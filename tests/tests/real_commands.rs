@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use serde_json::Value;
-use tests::{
+use testbed::{
     Binaries,
     real::{Lab, Part, missing, parsed},
 };

@@ -4,7 +4,7 @@
 use std::time::{Duration, SystemTime};
 
 use proto::forge::{FlatInterfaceConfig, LastDhcpRequest, ManagedHostNetworkConfigResponse};
-use tests::{
+use testbed::{
     Binaries,
     real::{
         AgentProcess, AgentSetup, DhcpService, HostClient, Lab, Lease, Part, ScriptedController, ServerKind,

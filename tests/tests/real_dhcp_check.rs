@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use tests::{
+use testbed::{
     Binaries,
     real::{Lab, Part, ServerKind, missing},
 };

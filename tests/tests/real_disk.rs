@@ -15,7 +15,7 @@ use std::{
 };
 
 use proto::forge::{DpuNetworkStatus, FlatInterfaceConfig, ManagedHostNetworkConfigResponse};
-use tests::{
+use testbed::{
     Binaries,
     real::{AgentProcess, AgentSetup, Lab, Part, ScriptedController, admin_answer, missing},
 };

@@ -7,7 +7,7 @@ use proto::{
     forge::{DpuNetworkStatus, FlatInterfaceConfig, ManagedHostNetworkConfig, ManagedHostNetworkConfigResponse},
     health::HealthReport,
 };
-use tests::{
+use testbed::{
     Binaries,
     real::{
         AgentProcess, AgentSetup, DPU_LOOPBACK, Fabric, Part, ROUTE_SERVER, ScriptedController, missing, parsed, until,

@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use proto::site::HostHistoryRequest;
-use tests::{
+use testbed::{
     Binaries, HostSide, Process, Revisions, Site, SitePlan,
     real::{Part, Postgres, missing},
     until,

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use controller::{Bmc, BmcError, PowerState, Redfish, RedfishSettings, ResetType, store};
-use tests::{
+use testbed::{
     Binaries, Site, SitePlan,
     real::{Emulator, EmulatorSettings, Part, missing},
 };

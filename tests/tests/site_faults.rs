@@ -1,7 +1,7 @@
 //! What a whole site does when parts of it are killed, or forget.
 
 use anyhow::{Context as _, Result, ensure};
-use tests::{
+use testbed::{
     BmcFaults, DpuPlan, Fault, FaultKind, HostPlan, HostSide, Revisions, Services, Site, SitePlan, Step, on_site,
     sessions, until,
 };
@@ -114,7 +114,7 @@ async fn an_agent_that_is_killed_while_nvue_applies_ends_up_right() -> Result<()
     on_site(SitePlan::new(1, 1)?, async |site| {
         let host = ready_host(site).await?;
         let dpu = primary(&host)?.clone();
-        let mut scenario = tests::Scenario::default();
+        let mut scenario = testbed::Scenario::default();
         scenario.nv.apply_secs = 1.5;
         site.dpu(&dpu)?.set_scenario(&scenario)?;
         let before = changes(site, &dpu)?.len();
@@ -139,7 +139,7 @@ async fn what_nvue_did_without_saying_so_is_found_out() -> Result<()> {
     on_site(SitePlan::new(1, 1)?, async |site| {
         let host = ready_host(site).await?;
         let dpu = primary(&host)?.clone();
-        let mut scenario = tests::Scenario::default();
+        let mut scenario = testbed::Scenario::default();
         let fails = |on| Fault { on, kind: FaultKind::FailsApplied, times: Some(1), reason: None, secs: 0.0 };
         scenario.nv.faults = [Step::Apply, Step::Confirm, Step::RollBack].map(fails).into();
         site.dpu(&dpu)?.set_scenario(&scenario)?;

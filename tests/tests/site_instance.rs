@@ -6,7 +6,9 @@ use proto::{
     health::{HealthProbeSuccess, HealthReport},
     site::{DpuStatus, HostHistoryRequest},
 };
-use tests::{DpuPlan, Fault, FaultKind, HostPlan, HostSide, Revisions, Scenario, Site, SitePlan, Step, on_site, until};
+use testbed::{
+    DpuPlan, Fault, FaultKind, HostPlan, HostSide, Revisions, Scenario, Site, SitePlan, Step, on_site, until,
+};
 use tokio::time::{Duration, Instant, sleep};
 
 const SECS: f64 = 40.0;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
-use tests::{Site, SitePlan, on_site, until};
+use testbed::{Site, SitePlan, on_site, until};
 
 const SECS: f64 = 40.0;
 

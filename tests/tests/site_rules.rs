@@ -3,7 +3,7 @@
 use std::{fs, path::Path, process::Command, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
-use tests::{Site, SitePlan, on_site, until};
+use testbed::{Site, SitePlan, on_site, until};
 use tokio::time::sleep;
 
 const SECS: f64 = 40.0;

@@ -3,7 +3,7 @@ use proto::{
     forge::{Instance, TenantState},
     site::{DpuStatus, Explanation},
 };
-use tests::{DpuPlan, HostPlan, HostSide, Revisions, Scenario, Services, Site, until};
+use testbed::{DpuPlan, HostPlan, HostSide, Revisions, Scenario, Services, Site, until};
 
 use crate::timeline::Timeline;
 
@@ -151,7 +151,7 @@ async fn dpu_is_forgotten(site: &Site, timeline: &mut Timeline, host: &HostPlan)
     .await?;
     timeline.say(format_args!("the agent of {} hears NOT_FOUND and isolates its host", dpu.name));
     tell_side(timeline, dpu, &side()?, dhcp()?);
-    let uplinks = tests::sessions(&dir)?.iter().filter(|session| session.is_up()).count();
+    let uplinks = testbed::sessions(&dir)?.iter().filter(|session| session.is_up()).count();
     ensure!(uplinks > 0, "the isolated DPU has no session left and cannot come back");
     timeline.say(format_args!("{uplinks} underlay sessions stay up, so that the DPU can come back"));
     timeline

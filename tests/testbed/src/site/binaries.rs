@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 
 /// Environment variable that names a directory with the programs of this workspace, built already.
 const BIN_DIR: &str = "SITE_BIN_DIR";
-const PACKAGES: [&str; 3] = ["controller", "agent", "tests"];
+const PACKAGES: [&str; 3] = ["controller", "agent", "testbed"];
 
 /// Where the programs of this workspace are.
 #[derive(Debug, Clone)]
@@ -57,5 +57,5 @@ impl Binaries {
 /// The root of this workspace.
 #[must_use]
 pub(super) fn workspace() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }

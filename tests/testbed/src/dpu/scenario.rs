@@ -7,7 +7,7 @@ use super::ProgramState;
 /// What is to go wrong on a simulated DPU: the content of its `scenario.toml`. The default is a DPU without faults.
 ///
 /// ```
-/// let scenario: tests::Scenario = toml::from_str(r#"
+/// let scenario: testbed::Scenario = toml::from_str(r#"
 ///     [bgp.peers]
 ///     p0_if = "Active"
 ///     [[nv.fault]]

@@ -106,7 +106,7 @@ pub(super) fn emulator_program() -> PathBuf {
 
 /// Where `tests/install` puts what it does not install on the machine.
 fn target() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target")
 }
 
 fn namespaces_work() -> bool {

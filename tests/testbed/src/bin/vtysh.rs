@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use tests::{DpuDir, run_vtysh};
+use testbed::{DpuDir, run_vtysh};
 
 /// Stand-in for FRR's shell on a simulated DPU.
 #[derive(Parser)]

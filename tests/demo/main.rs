@@ -7,7 +7,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Context as _;
 use clap::Parser;
-use tests::{Binaries, Site, SitePlan};
+use testbed::{Binaries, Site, SitePlan};
 use tokio::signal::{
     ctrl_c,
     unix::{SignalKind, signal},

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 
 use super::Tree;
 
-const MATRIX: &str = include_str!("../../../fixtures/nvue_schema/nvue_keys_matrix.tsv");
+const MATRIX: &str = include_str!("../../../../fixtures/nvue_schema/nvue_keys_matrix.tsv");
 /// Later releases renamed much of what HBN still calls by its old name.
 const NEWEST: u32 = 14;
 /// What HBN has and Cumulus Linux has not, in the matrix's notation.

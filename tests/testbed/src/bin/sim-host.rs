@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use tests::{SimHostConfig, serve_bmcs};
+use testbed::{SimHostConfig, serve_bmcs};
 
 /// Simulates the hosts of a site behind their BMCs.
 #[derive(Parser)]

@@ -2,7 +2,7 @@
 
 use std::{env, process::ExitCode};
 
-use tests::{DpuDir, run_supervisorctl};
+use testbed::{DpuDir, run_supervisorctl};
 
 fn main() -> anyhow::Result<ExitCode> {
     let dir = DpuDir::from_env()?;

@@ -5,7 +5,7 @@
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result};
-use tests::real::{Part, Postgres, SITE_TEST_POSTGRES, missing};
+use testbed::real::{Part, Postgres, SITE_TEST_POSTGRES, missing};
 
 fn main() -> Result<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);

@@ -75,7 +75,7 @@ fn is_open(port: &Tree) -> bool {
 mod tests {
     use super::*;
 
-    const ADMIN: &str = include_str!("../../fixtures/nvue/admin_etv_primary.expected.yaml");
+    const ADMIN: &str = include_str!("../../../fixtures/nvue/admin_etv_primary.expected.yaml");
 
     #[test]
     fn an_admin_network_lets_the_host_out() {

@@ -7,7 +7,7 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
 use proto::site::{Explanation, HostHistoryRequest};
-use tests::{HostPlan, Site};
+use testbed::{HostPlan, Site};
 use tokio::{process::Command, time::sleep};
 
 /// Longer lines are cut.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use tests::{DpuDir, Fault, FaultKind, Revisions, Scenario, Services, Step};
+use testbed::{DpuDir, Fault, FaultKind, Revisions, Scenario, Services, Step};
 
 const UNDERLAY: &str = "\
 - header: {model: VX}
@@ -50,7 +50,7 @@ impl Dpu {
     fn run(&self, program: &str, arguments: &[&str]) -> Result<Said> {
         let output = Command::new(program)
             .args(arguments)
-            .env(tests::DPU_DIR, self.dir.path())
+            .env(testbed::DPU_DIR, self.dir.path())
             .stdin(Stdio::null())
             .output()
             .with_context(|| format!("run {program}"))?;
@@ -134,7 +134,7 @@ const FAULTY_FIXTURE: (&str, &str) = (
 #[test]
 fn configurations_of_others_are_accepted_but_the_one_with_a_known_fault() -> Result<()> {
     let mut count = 0;
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures");
     for entry in fs::read_dir(fixtures.join("nvue"))?.chain(fs::read_dir(fixtures.join("nvue_hbn"))?) {
         let path: PathBuf = entry?.path();
         let name = path.to_string_lossy();
@@ -325,8 +325,8 @@ fn a_peer_goes_down_and_comes_back_as_the_scenario_says() -> Result<()> {
 #[test]
 fn a_dead_daemon_leaves_standard_output_empty() -> Result<()> {
     for (daemon, stderr) in [
-        (tests::Daemon::BgpdDown, "bgpd is not running\n"),
-        (tests::Daemon::AllDown, "Exiting: failed to connect to any daemons.\n"),
+        (testbed::Daemon::BgpdDown, "bgpd is not running\n"),
+        (testbed::Daemon::AllDown, "Exiting: failed to connect to any daemons.\n"),
     ] {
         let dpu = Dpu::new()?;
         let mut scenario = Scenario::default();

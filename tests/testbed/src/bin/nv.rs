@@ -3,7 +3,7 @@
 use std::{env, process::ExitCode};
 
 use clap::Parser as _;
-use tests::{DpuDir, NvArgs, run_nv};
+use testbed::{DpuDir, NvArgs, run_nv};
 
 fn main() -> anyhow::Result<ExitCode> {
     let dir = DpuDir::from_env()?;
