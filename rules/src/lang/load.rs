@@ -110,8 +110,8 @@ fn too_large(sources: &BTreeMap<Arc<str>, Arc<str>>, diagnostics: &mut Diagnosti
     !diagnostics.0.is_empty()
 }
 
-/// The tokens that the parser has read.
-type Tokens = Arc<Mutex<Vec<Token>>>;
+/// The tokens that the parser has read; none if nobody needs them.
+type Tokens = Arc<Mutex<Option<Vec<Token>>>>;
 
 /// Unreserves `go` and `with`, which are reserved words of rhai without a meaning, and keeps the tokens.
 fn hook_tokens(engine: &mut Engine, tokens: &Tokens) {
@@ -122,7 +122,9 @@ fn hook_tokens(engine: &mut Engine, tokens: &Tokens) {
             Token::Reserved(word) if matches!(word.as_str(), "go" | "with") => Token::Identifier(word),
             token => token,
         };
-        tokens.lock().unwrap_or_else(PoisonError::into_inner).push(token.clone());
+        if let Some(tokens) = &mut *tokens.lock().unwrap_or_else(PoisonError::into_inner) {
+            tokens.push(token.clone());
+        }
         token
     });
 }
@@ -146,9 +148,10 @@ fn compile(
 ) -> Vec<(Arc<str>, AST)> {
     let mut asts = Vec::new();
     for (file, text) in sources {
+        *tokens.lock().unwrap_or_else(PoisonError::into_inner) = text.contains("switch").then(Vec::new);
         let compiled = engine.compile(text.as_ref());
-        let read = std::mem::take(&mut *tokens.lock().unwrap_or_else(PoisonError::into_inner));
-        functions.cases.add(engine, &read);
+        let read = tokens.lock().unwrap_or_else(PoisonError::into_inner).take();
+        functions.cases.add(engine, &read.unwrap_or_default());
         match compiled {
             Ok(mut ast) => {
                 ast.set_source(file.as_ref());

@@ -1,6 +1,6 @@
 //! Declares arms (`go`, `pass`, `wait`, `fail`, `delete`, `steps`) and their modifiers.
 
-use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, Map, NativeCallContext};
+use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, Map, NativeCallContext};
 
 use crate::{
     ir::{
@@ -8,8 +8,8 @@ use crate::{
         guard::{Polarity, Selection},
     },
     lang::declare::{
-        ActionDecl, ArmDecl, Collector, Declarations, Named, OnFailureDecl, VerbDecl, call_place, guard, states::Chain,
-        used,
+        ActionDecl, ArmDecl, Collector, Declarations, Named, OnFailureDecl, Use, VerbDecl, call_place, guard,
+        states::Chain, used,
     },
 };
 
@@ -93,37 +93,32 @@ fn verbs(collector: &Collector, engine: &mut Engine) {
 
 fn conditions(collector: &Collector, engine: &mut Engine) {
     for (verb, polarity) in [("when", Polarity::When), ("unless", Polarity::Unless)] {
-        let to = collector.clone();
-        engine.register_fn(verb, move |ctx: NativeCallContext, chain: Chain, closure: FnPtr| {
-            let condition = (guard(&ctx, closure), polarity);
-            to.lock().arm(&ctx, chain, |arm| arm.conditions.push(condition))
+        collector.on_with(engine, verb, move |to, ctx, chain: Chain, closure: FnPtr| {
+            let condition = (guard(ctx, closure), polarity);
+            to.arm(ctx, chain, |arm| arm.conditions.push(condition))
         });
     }
     for (verb, selection) in [("each_dpu", Selection::Each), ("first_dpu", Selection::First)] {
-        let to = collector.clone();
-        engine.register_fn(verb, move |ctx: NativeCallContext, chain: Chain, closure: FnPtr| {
-            let select = (guard(&ctx, closure), selection);
-            to.lock().arm(&ctx, chain, |arm| arm.select = Some(select))
+        collector.on_with(engine, verb, move |to, ctx, chain: Chain, closure: FnPtr| {
+            let select = (guard(ctx, closure), selection);
+            to.arm(ctx, chain, |arm| arm.select = Some(select))
         });
     }
-    let to = collector.clone();
-    engine.register_fn("for_dpus", move |ctx: NativeCallContext, chain: Chain, closure: FnPtr| {
-        let split = guard(&ctx, closure);
-        to.lock().arm(&ctx, chain, |arm| arm.split = Some((split, None)))
+    collector.on_with(engine, "for_dpus", |to, ctx, chain: Chain, closure: FnPtr| {
+        let split = guard(ctx, closure);
+        to.arm(ctx, chain, |arm| arm.split = Some((split, None)))
     });
-    let to = collector.clone();
-    engine.register_fn("others", move |ctx: NativeCallContext, chain: Chain, state: &str| {
-        let others = used(&ctx, state);
-        let mut to = to.lock();
+    collector.on_with(engine, "others", |to, ctx, chain: Chain, state: ImmutableString| {
+        let others = used(ctx, &state);
         let mut misplaced = false;
-        to.arm(&ctx, chain, |arm| match &mut arm.split {
+        to.arm(ctx, chain, |arm| match &mut arm.split {
             Some((_, state)) => *state = Some(others),
             None => misplaced = true,
         });
         if misplaced {
             to.diagnostics.error(
                 "misplaced-verb",
-                &call_place(&ctx),
+                &call_place(ctx),
                 "`others` is for the DPUs that `for_dpus` leaves, and there is none before it",
                 "put it after `for_dpus`",
             );
@@ -133,10 +128,9 @@ fn conditions(collector: &Collector, engine: &mut Engine) {
 }
 
 fn actions(collector: &Collector, engine: &mut Engine) {
-    let to = collector.clone();
-    engine.register_fn("does", move |ctx: NativeCallContext, chain: Chain, name: &str| {
-        let action = ActionDecl { name: used(&ctx, name), args: Vec::new(), on_failure: OnFailureDecl::Stay };
-        to.lock().arm(&ctx, chain, |arm| arm.actions.push(action))
+    collector.on_with(engine, "does", |to, ctx, chain: Chain, name: ImmutableString| {
+        let action = ActionDecl { name: used(ctx, &name), args: Vec::new(), on_failure: OnFailureDecl::Stay };
+        to.arm(ctx, chain, |arm| arm.actions.push(action))
     });
     let to = collector.clone();
     engine.register_fn("does", move |ctx: NativeCallContext, chain: Chain, name: &str, args: Map| {
@@ -155,14 +149,12 @@ fn actions(collector: &Collector, engine: &mut Engine) {
         let action = ActionDecl { name: used(&ctx, name), args: given, on_failure: OnFailureDecl::Stay };
         to.arm(&ctx, chain, |arm| arm.actions.push(action))
     });
-    let to = collector.clone();
-    engine.register_fn("ignoring_failure", move |ctx: NativeCallContext, chain: Chain| {
-        to.lock().action(&ctx, chain, |action| action.on_failure = OnFailureDecl::Ignore)
+    collector.on(engine, "ignoring_failure", |to, ctx, chain: Chain| {
+        to.action(ctx, chain, |action| action.on_failure = OnFailureDecl::Ignore)
     });
-    let to = collector.clone();
-    engine.register_fn("or_go", move |ctx: NativeCallContext, chain: Chain, state: &str| {
-        let state = used(&ctx, state);
-        to.lock().action(&ctx, chain, |action| action.on_failure = OnFailureDecl::Go(state))
+    collector.on_with(engine, "or_go", |to, ctx, chain: Chain, state: ImmutableString| {
+        let state = used(ctx, &state);
+        to.action(ctx, chain, |action| action.on_failure = OnFailureDecl::Go(state))
     });
 }
 
@@ -182,33 +174,26 @@ fn argument(value: Dynamic) -> Option<Argument> {
 }
 
 fn effects(collector: &Collector, engine: &mut Engine) {
-    let to = collector.clone();
-    engine.register_fn("count", move |ctx: NativeCallContext, chain: Chain, counter: &str| {
-        let counter = used(&ctx, counter);
-        to.lock().arm(&ctx, chain, |arm| arm.counts.push(counter))
-    });
-    let to = collector.clone();
-    engine.register_fn("reset", move |ctx: NativeCallContext, chain: Chain, counter: &str| {
-        let counter = used(&ctx, counter);
-        to.lock().arm(&ctx, chain, |arm| arm.resets.push(counter))
-    });
+    type Add = fn(&mut ArmDecl, Use);
+    let names: [(&str, Add); 3] = [
+        ("count", |arm, counter| arm.counts.push(counter)),
+        ("reset", |arm, counter| arm.resets.push(counter)),
+        ("cause", |arm, cause| arm.cause = Some(cause)),
+    ];
+    for (verb, add) in names {
+        collector.on_with(engine, verb, move |to, ctx, chain: Chain, name: ImmutableString| {
+            let name = used(ctx, &name);
+            to.arm(ctx, chain, |arm| add(arm, name))
+        });
+    }
     let to = collector.clone();
     engine.register_fn("note", move |ctx: NativeCallContext, chain: Chain, note: &str, value: &str| {
         let note = Named { name: note.into(), place: call_place(&ctx), value: value.to_owned() };
         to.lock().arm(&ctx, chain, |arm| arm.notes.push(note))
     });
-    let to = collector.clone();
-    engine.register_fn("cause", move |ctx: NativeCallContext, chain: Chain, cause: &str| {
-        let cause = used(&ctx, cause);
-        to.lock().arm(&ctx, chain, |arm| arm.cause = Some(cause))
+    collector.on(engine, "clears_failure", |to, ctx, chain: Chain| {
+        let place = call_place(ctx);
+        to.arm(ctx, chain, |arm| arm.clears_failure = Some(place))
     });
-    let to = collector.clone();
-    engine.register_fn("clears_failure", move |ctx: NativeCallContext, chain: Chain| {
-        let place = call_place(&ctx);
-        to.lock().arm(&ctx, chain, |arm| arm.clears_failure = Some(place))
-    });
-    let to = collector.clone();
-    engine.register_fn("or_fail", move |ctx: NativeCallContext, chain: Chain| {
-        to.lock().arm(&ctx, chain, |arm| arm.or_fail = true)
-    });
+    collector.on(engine, "or_fail", |to, ctx, chain: Chain| to.arm(ctx, chain, |arm| arm.or_fail = true));
 }

@@ -220,6 +220,30 @@ impl Collector {
         std::mem::take(&mut *self.lock())
     }
 
+    /// Registers a verb of a chain.
+    fn on<C: Clone + Send + Sync + 'static>(
+        &self,
+        engine: &mut Engine,
+        verb: &str,
+        call: impl Fn(&mut Declarations, &NativeCallContext, C) -> C + Send + Sync + 'static,
+    ) {
+        let collector = self.clone();
+        engine.register_fn(verb, move |ctx: NativeCallContext, chain: C| call(&mut collector.lock(), &ctx, chain));
+    }
+
+    /// Registers a verb of a chain with one argument.
+    fn on_with<C: Clone + Send + Sync + 'static, A: Clone + Send + Sync + 'static>(
+        &self,
+        engine: &mut Engine,
+        verb: &str,
+        call: impl Fn(&mut Declarations, &NativeCallContext, C, A) -> C + Send + Sync + 'static,
+    ) {
+        let collector = self.clone();
+        engine.register_fn(verb, move |ctx: NativeCallContext, chain: C, argument: A| {
+            call(&mut collector.lock(), &ctx, chain, argument)
+        });
+    }
+
     /// Registers the verbs.
     pub(crate) fn register(&self, engine: &mut Engine) {
         names::register(self, engine);

@@ -1,6 +1,6 @@
 //! Declares names: gates, probes, causes, actions, timeouts, limits, counters, notes.
 
-use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, Map, NativeCallContext};
+use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, Map, NativeCallContext};
 
 use crate::{
     ir::{members::UNITS, signature::ArgumentType},
@@ -35,12 +35,10 @@ fn gates(collector: &Collector, engine: &mut Engine) {
         to.reserve()?.gates.push(Named { name: name.into(), place: call_place(&ctx), value: gate });
         Ok::<_, Box<EvalAltResult>>(GateChain(to.gates.len() - 1))
     });
-    let to = collector.clone();
-    engine.register_fn("waits", move |ctx: NativeCallContext, chain: GateChain, reason: &str| {
-        let mut to = to.lock();
-        let before = to.gates.get_mut(chain.0).and_then(|gate| gate.value.waits.replace(reason.to_owned()));
+    collector.on_with(engine, "waits", |to, ctx, chain: GateChain, reason: ImmutableString| {
+        let before = to.gates.get_mut(chain.0).and_then(|gate| gate.value.waits.replace(reason.to_string()));
         if before.is_some() {
-            to.diagnostics.error("duplicate", &call_place(&ctx), "the gate has a reason already", "keep one of them");
+            to.diagnostics.error("duplicate", &call_place(ctx), "the gate has a reason already", "keep one of them");
         }
         chain
     });

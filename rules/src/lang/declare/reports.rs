@@ -1,6 +1,6 @@
 //! Declares `report` and `dpu_report`: how stored health reports combine.
 
-use rhai::{Array, Engine, FnPtr, NativeCallContext};
+use rhai::{Array, Engine, FnPtr, ImmutableString, NativeCallContext};
 
 use crate::{
     ir::snapshot::HealthAlert,
@@ -80,15 +80,13 @@ pub(super) fn register(collector: &Collector, engine: &mut Engine) {
 
 fn parts(collector: &Collector, engine: &mut Engine) {
     for (verb, instead) in [("with", false), ("replaced_by", true)] {
-        let to = collector.clone();
-        engine.register_fn(verb, move |ctx: NativeCallContext, chain: ReportChain, source: &str| {
-            to.lock().part(&ctx, chain, SourceDecl::Stored(source.to_owned()), instead)
+        collector.on_with(engine, verb, move |to, ctx, chain: ReportChain, source: ImmutableString| {
+            to.part(ctx, chain, SourceDecl::Stored(source.to_string()), instead)
         });
     }
-    let to = collector.clone();
-    engine.register_fn("with_dpus", move |ctx: NativeCallContext, chain: ReportChain, report: &str| {
-        let report = used(&ctx, report);
-        to.lock().part(&ctx, chain, SourceDecl::Dpus(report), false)
+    collector.on_with(engine, "with_dpus", |to, ctx, chain: ReportChain, report: ImmutableString| {
+        let report = used(ctx, &report);
+        to.part(ctx, chain, SourceDecl::Dpus(report), false)
     });
     let to = collector.clone();
     engine.register_fn(
@@ -102,25 +100,21 @@ fn parts(collector: &Collector, engine: &mut Engine) {
 }
 
 fn modifiers(collector: &Collector, engine: &mut Engine) {
-    let to = collector.clone();
-    engine.register_fn("only", move |ctx: NativeCallContext, chain: ReportChain, source: &str| {
-        let source = used(&ctx, source);
-        to.lock().last_part(&ctx, chain, |part| part.only = Some(source))
+    collector.on_with(engine, "only", |to, ctx, chain: ReportChain, source: ImmutableString| {
+        let source = used(ctx, &source);
+        to.last_part(ctx, chain, |part| part.only = Some(source))
     });
-    let to = collector.clone();
-    engine.register_fn("except", move |ctx: NativeCallContext, chain: ReportChain, source: &str| {
-        let source = used(&ctx, source);
-        to.lock().last_part(&ctx, chain, |part| part.except.push(source))
+    collector.on_with(engine, "except", |to, ctx, chain: ReportChain, source: ImmutableString| {
+        let source = used(ctx, &source);
+        to.last_part(ctx, chain, |part| part.except.push(source))
     });
-    let to = collector.clone();
-    engine.register_fn("when", move |ctx: NativeCallContext, chain: ReportChain, closure: FnPtr| {
-        let when = guard(&ctx, closure);
-        to.lock().last_part(&ctx, chain, |part| part.when = Some(when))
+    collector.on_with(engine, "when", |to, ctx, chain: ReportChain, closure: FnPtr| {
+        let when = guard(ctx, closure);
+        to.last_part(ctx, chain, |part| part.when = Some(when))
     });
-    let to = collector.clone();
-    engine.register_fn("unclassified_when", move |ctx: NativeCallContext, chain: ReportChain, closure: FnPtr| {
-        let when = guard(&ctx, closure);
-        to.lock().last_part(&ctx, chain, |part| part.unclassified = Some(when))
+    collector.on_with(engine, "unclassified_when", |to, ctx, chain: ReportChain, closure: FnPtr| {
+        let when = guard(ctx, closure);
+        to.last_part(ctx, chain, |part| part.unclassified = Some(when))
     });
     let to = collector.clone();
     engine.register_fn(

@@ -1,6 +1,6 @@
 //! Declares `state`, `dpu_state`, `any_state`, `steps` and their attributes.
 
-use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, NativeCallContext};
+use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, NativeCallContext};
 
 use crate::{
     ir::pack::StateKind,
@@ -126,24 +126,18 @@ fn flags(collector: &Collector, engine: &mut Engine) {
         ("deprecated", |state| state.kind = StateKind::Deprecated),
     ];
     for (verb, flag) in flags {
-        let to = collector.clone();
-        engine.register_fn(verb, move |ctx: NativeCallContext, chain: Chain| to.lock().flag(&ctx, chain, verb, flag));
+        collector.on(engine, verb, move |to, ctx, chain: Chain| to.flag(ctx, chain, verb, flag));
     }
 }
 
 fn slas(collector: &Collector, engine: &mut Engine) {
-    let to = collector.clone();
-    engine.register_fn("sla", move |ctx: NativeCallContext, chain: Chain, seconds: i64| {
-        to.lock().limit(&ctx, chain, SlaDecl::Seconds(seconds))
+    collector
+        .on_with(engine, "sla", |to, ctx, chain: Chain, seconds: i64| to.limit(ctx, chain, SlaDecl::Seconds(seconds)));
+    collector.on_with(engine, "sla", |to, ctx, chain: Chain, number: FnPtr| {
+        let number = guard(ctx, number);
+        to.limit(ctx, chain, SlaDecl::Computed(number))
     });
-    let to = collector.clone();
-    engine.register_fn("sla", move |ctx: NativeCallContext, chain: Chain, number: FnPtr| {
-        let number = guard(&ctx, number);
-        to.lock().limit(&ctx, chain, SlaDecl::Computed(number))
-    });
-    let to = collector.clone();
-    engine
-        .register_fn("no_sla", move |ctx: NativeCallContext, chain: Chain| to.lock().limit(&ctx, chain, SlaDecl::None));
+    collector.on(engine, "no_sla", |to, ctx, chain: Chain| to.limit(ctx, chain, SlaDecl::None));
     let to = collector.clone();
     engine.register_fn("no_sla_while", move |ctx: NativeCallContext, closure: FnPtr| {
         to.lock().no_sla_while = Some(guard(&ctx, closure));
@@ -157,28 +151,19 @@ fn slas(collector: &Collector, engine: &mut Engine) {
 
 fn scopes(collector: &Collector, engine: &mut Engine) {
     for (verb, within) in [("within", true), ("except", false)] {
-        let add = move |to: &Collector, ctx: &NativeCallContext, chain: Chain, paths: Dynamic| {
-            let mut to = to.lock();
+        let add = move |to: &mut Declarations, ctx: &NativeCallContext, chain: Chain, paths: Dynamic| {
             let Some(paths) = texts(paths) else {
                 let message = format!("`{verb}` takes a state path or a list of them");
-                to.diagnostics.error(
-                    "type",
-                    &call_place(ctx),
-                    message,
-                    "write `\"State\"` or `[\"State\", \"Other/State\"]`",
-                );
+                let hint = "write `\"State\"` or `[\"State\", \"Other/State\"]`";
+                to.diagnostics.error("type", &call_place(ctx), message, hint);
                 return chain;
             };
             let paths = paths.iter().map(|path| used(ctx, path)).collect::<Vec<_>>();
             to.any(ctx, chain, |any| if within { any.within.extend(paths) } else { any.except.extend(paths) })
         };
-        let to = collector.clone();
-        engine.register_fn(verb, move |ctx: NativeCallContext, chain: Chain, path: &str| {
-            add(&to, &ctx, chain, path.into())
+        collector.on_with(engine, verb, move |to, ctx, chain: Chain, path: ImmutableString| {
+            add(to, ctx, chain, path.into())
         });
-        let to = collector.clone();
-        engine.register_fn(verb, move |ctx: NativeCallContext, chain: Chain, paths: Array| {
-            add(&to, &ctx, chain, paths.into())
-        });
+        collector.on_with(engine, verb, move |to, ctx, chain: Chain, paths: Array| add(to, ctx, chain, paths.into()));
     }
 }

@@ -1,6 +1,6 @@
 //! Declares `tenant_sees`, `classification(…).prevents` and `judged_by`.
 
-use rhai::{Engine, EvalAltResult, FnPtr, NativeCallContext};
+use rhai::{Engine, EvalAltResult, FnPtr, ImmutableString, NativeCallContext};
 
 use crate::lang::declare::{Collector, Named, TenantViewDecl, call_place, guard, used};
 
@@ -36,10 +36,9 @@ pub(super) fn register(collector: &Collector, engine: &mut Engine) {
         to.reserve()?.classifications.push(name);
         Ok::<_, Box<EvalAltResult>>(ClassificationChain(to.classifications.len() - 1))
     });
-    let to = collector.clone();
-    engine.register_fn("prevents", move |ctx: NativeCallContext, chain: ClassificationChain, what: &str| {
-        let what = used(&ctx, what);
-        if let Some(classification) = to.lock().classifications.get_mut(chain.0) {
+    collector.on_with(engine, "prevents", |to, ctx, chain: ClassificationChain, what: ImmutableString| {
+        let what = used(ctx, &what);
+        if let Some(classification) = to.classifications.get_mut(chain.0) {
             classification.value.push(what);
         }
         chain

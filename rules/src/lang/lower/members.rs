@@ -101,10 +101,7 @@ impl<'a> Lowerer<'a> {
     }
 
     fn no_fact(&mut self, receiver: &Lowered, name: &str, known: &[&str], position: Position) -> Lowered {
-        let hint = did_you_mean(name, known.iter().copied(), || match known {
-            [] => "it has no members".to_owned(),
-            known => format!("it has {}", known.join(", ")),
-        });
+        let hint = member_hint(name, known);
         self.error("unknown-fact", position, format!("{} has no `{name}`", receiver.describe()), hint)
     }
 
@@ -366,4 +363,12 @@ impl<'a> Lowerer<'a> {
         self.error("type", position, message, "write it in quotes");
         None
     }
+}
+
+/// The hint for a name that is none of these members.
+pub(super) fn member_hint(name: &str, known: &[&str]) -> String {
+    did_you_mean(name, known.iter().copied(), || match known {
+        [] => "it has no members".to_owned(),
+        known => format!("it has {}", known.join(", ")),
+    })
 }

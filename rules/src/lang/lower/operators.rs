@@ -4,7 +4,6 @@ use rhai::Position;
 
 use crate::{
     ir::{
-        diagnostic::did_you_mean,
         expr::Expr,
         operators::{Kind, LiteralRule, OPERATORS, Op, Operator},
     },
@@ -12,6 +11,7 @@ use crate::{
         Lowerer,
         expressions::literals,
         lowered::{Lowered, TextDomain, TypedExpr},
+        members::member_hint,
     },
 };
 
@@ -110,10 +110,7 @@ impl Lowerer<'_> {
             return self.error("type", position, "this fact is always known", "remove `.known`");
         }
         let known = self.members_of(receiver);
-        let hint = did_you_mean(name, known.iter().copied(), || match known.as_slice() {
-            [] => "it has no members".to_owned(),
-            known => format!("it has {}", known.join(", ")),
-        });
+        let hint = member_hint(name, &known);
         if self.known.builtins.contains(name) && !known.contains(&name) {
             let message = format!("`{name}` is not supported in a guard");
             return self.unsupported(position, message, hint);

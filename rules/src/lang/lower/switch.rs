@@ -28,9 +28,6 @@ impl CaseLiterals {
     /// Adds the literals among the tokens of a file: each before `=>`, `|` or `if` can be a case. rhai itself tells the
     /// hash of one, in the tree of a `switch` that has no other.
     pub(crate) fn add(&mut self, engine: &Engine, tokens: &[Token]) {
-        if !tokens.contains(&Token::Switch) {
-            return;
-        }
         let ends = |at: &usize| matches!(tokens[*at], Token::DoubleArrow | Token::Pipe | Token::If);
         let literals: BTreeMap<String, CaseLiteral> =
             (0..tokens.len()).filter(ends).filter_map(|at| literal(&tokens[..at])).collect();
