@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use controller::{Bmc, BmcError, PowerState, Redfish, RedfishSettings, ResetType, store};
+use controller::{BmcClient, BmcError, PowerState, Redfish, RedfishSettings, ResetType, store};
 use testbed::{
     Binaries, Site, SitePlan,
     real::{Emulator, EmulatorSettings, Part, missing},

@@ -95,8 +95,8 @@ async fn nobody_waits_for_the_database_while_a_bmc_takes_its_time() {
     site.until(0, "restart under way", intended).await;
     // There is one writer at a time: a transaction that was open now would hold this one up.
     for _ in 0..10 {
-        let turn = tokio::time::timeout(Duration::from_millis(500), site.store.write()).await;
-        drop(turn.expect("a transaction is open").unwrap());
+        let permit = tokio::time::timeout(Duration::from_millis(500), site.store.write()).await;
+        drop(permit.expect("a transaction is open").unwrap());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     machine.holds_resets.store(false, Ordering::SeqCst);

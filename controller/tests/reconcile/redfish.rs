@@ -1,6 +1,6 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
-use controller::{Bmc, BmcError, PowerState, Redfish, RedfishSettings, ResetType, store};
+use controller::{BmcClient, BmcError, PowerState, Redfish, RedfishSettings, ResetType, store};
 
 use crate::bmc::{PASSWORD, RedfishServer, USER};
 

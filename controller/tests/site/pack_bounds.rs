@@ -46,7 +46,7 @@ struct Site {
 }
 
 impl Site {
-    /// A site of some hosts with a pack of one file in force.
+    /// A site of some hosts with a pack of one file active.
     async fn start(dir: &Path, rules: &str) -> Self {
         let config = Config { rules: Some(dir.join("pack")), rules_changed_share: 1.0, ..config(dir, "") };
         fs::write(dir.join("site.yaml"), site_text(8)).unwrap();

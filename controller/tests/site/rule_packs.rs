@@ -1,4 +1,4 @@
-//! Which rules a controller starts with, and that memory and database agree on which are in force.
+//! Which rules a controller starts with, and that memory and database agree on which are active.
 
 use std::{fs, future::Future, path::Path, pin::pin, task::Poll, time::Duration};
 

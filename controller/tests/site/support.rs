@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use controller::{
-    DirtyHosts, ForgeService, Judge, RulesInForce, SiteFile, Timestamp, add_hosts, check_hosts,
+    ActiveRules, DirtyHosts, ForgeService, Judge, SiteFile, Timestamp, add_hosts, check_hosts,
     network::{SiteNetwork, create_vpc},
     store::{Store, Transition, Virtualization, Vpc},
 };
@@ -127,7 +127,7 @@ impl TestSite {
         add_hosts(&store, Some(&network), &hosts, Timestamp::now()).await.unwrap();
         let dirty = DirtyHosts::default();
         let pack = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../rules/managed_host");
-        let in_force = RulesInForce::new(rules::load_pack(&pack).unwrap());
+        let in_force = ActiveRules::new(rules::load_pack(&pack).unwrap());
         let judge = Judge::new(Arc::new(in_force), rules::Site::default());
         let forge = ForgeService::new(store.clone(), Some(network.clone()), judge, dirty.clone());
         Self { store, network, forge, dirty }

@@ -24,7 +24,7 @@ type Shared = State<Arc<Bmc>>;
 /// Serves all BMCs until one of them fails.
 ///
 /// # Errors
-/// If a port or the address file cannot be had, or a server ends.
+/// If a port or the address file is unavailable, or a server ends.
 pub async fn serve_bmcs(config: &SimHostConfig) -> Result<()> {
     let mut servers = JoinSet::new();
     let mut addresses = BTreeMap::new();
