@@ -4,7 +4,7 @@
 //! [`Snapshot`]. What rules can read is listed by [`fact_dictionary`]; how to write them is in this crate's README.
 //!
 //! Four layers, each of which imports only those before it: `ir` (plain data), `lang` (from scripts to data) and `eval`
-//! (from data and a snapshot to decisions), which know nothing of each other, and `suite` (tests, graph and comparison
+//! (from data and a snapshot to decisions), which do not import each other, and `suite` (tests, graph and comparison
 //! of packs).
 
 mod eval;
@@ -13,10 +13,10 @@ mod lang;
 mod load;
 mod suite;
 
-pub use eval::{RuleSet, decide::Diversion};
+pub use eval::{RuleSet, decide::Fallback};
 pub use ir::{
     decision::{Action, Argument, Decision, Delete, DpuStep, FailureChange, Fault, FaultKind, Go, OnFailure, Wait},
-    fault::{PackFault, PackFaults, Place},
+    diagnostic::{Diagnostic, LoadError, Place},
     pack::{Pack, StateKind},
     snapshot::{
         ActionRecord, ActionStatus, Answer, Attestation, Bmc, CauseNow, Credentials, Decommission, DpfPhase, Dpu,
@@ -26,7 +26,7 @@ pub use ir::{
         TaskState, UploadStatus, Validation, Value, Vendor, fact_dictionary,
     },
     state_path::StatePath,
-    trace::{AlertSeen, ArmResult, ArmTrace, Decided, Explanation, FactSeen, Step, Trace},
+    trace::{AlertSeen, ArmResult, ArmTrace, Decided, Explanation, FactSeen, Trace, TraceStep},
     view::{Prevented, TenantState},
 };
 pub use lang::{files::read_pack_files, format::format, load::LoadOptions};

@@ -1,11 +1,11 @@
-//! A pack as files becomes a rule set: loaded by the language, made ready to be asked.
+//! Loading: joins `lang` (files to pack) and `eval` (pack to rule set). The crate's entry point.
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, thread};
 
 use crate::{
     eval::RuleSet,
     ir::{
-        fault::{Faults, PackFaults, Place},
+        diagnostic::{Diagnostics, LoadError, Place},
         limits,
     },
     lang::{
@@ -17,51 +17,51 @@ use crate::{
 /// Loads and checks the pack in a directory: all `*.rhai` files directly in it.
 ///
 /// # Errors
-/// Everything that is wrong with the pack, or that it could not be read.
-pub fn load_pack(directory: &Path) -> Result<RuleSet, PackFaults> {
+/// All errors of the pack, or that it could not be read.
+pub fn load_pack(directory: &Path) -> Result<RuleSet, LoadError> {
     load_pack_with(directory, &LoadOptions::default())
 }
 
 /// [`load_pack`] with a site's settings.
 ///
 /// # Errors
-/// Everything that is wrong with the pack, or that it could not be read.
-pub fn load_pack_with(directory: &Path, options: &LoadOptions) -> Result<RuleSet, PackFaults> {
+/// All errors of the pack, or that it could not be read.
+pub fn load_pack_with(directory: &Path, options: &LoadOptions) -> Result<RuleSet, LoadError> {
     let files = read_pack_files(directory, "rhai", limits::FILES).map_err(|error| {
         let place = Place { file: directory.display().to_string().into(), line: 0, column: 0 };
-        let mut faults = Faults::default();
+        let mut diagnostics = Diagnostics::default();
         let hint = "a pack is a directory with `*.rhai` files";
-        faults.hint("unreadable", &place, format!("cannot read the pack: {error}"), hint);
-        PackFaults { faults: faults.0, sources: BTreeMap::new() }
+        diagnostics.error("unreadable", &place, format!("cannot read the pack: {error}"), hint);
+        LoadError { diagnostics: diagnostics.0, sources: BTreeMap::new() }
     })?;
     load_files(files, options)
 }
 
-/// Some editors put it at the beginning of a file.
+/// Some editors write it at the beginning of a file; it is no part of the rules.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Loads and checks a pack from the names and texts of its files.
 ///
 /// # Errors
-/// Everything that is wrong with the pack.
+/// All errors of the pack.
 pub fn load_files(
     files: impl IntoIterator<Item = (String, String)>,
     options: &LoadOptions,
-) -> Result<RuleSet, PackFaults> {
+) -> Result<RuleSet, LoadError> {
     let sources: BTreeMap<Arc<str>, Arc<str>> =
         files.into_iter().map(|(name, text)| (name.into(), text.trim_start_matches(BYTE_ORDER_MARK).into())).collect();
     thread::scope(|scope| {
         let loading = thread::Builder::new().stack_size(limits::LOADING_STACK).name("rules".to_owned());
         let loaded = loading.spawn_scoped(scope, || load_sources(sources.clone(), options).map(RuleSet::new));
         let stopped = |what: &str| {
-            let mut faults = Faults::default();
+            let mut diagnostics = Diagnostics::default();
             let whole = Place { file: "".into(), line: 0, column: 0 };
             let hint = "look for expressions that are nested very deeply";
-            faults.hint("unreadable", &whole, format!("loading the pack {what}"), hint);
-            PackFaults { faults: faults.0, sources: sources.clone() }
+            diagnostics.error("unreadable", &whole, format!("loading the pack {what}"), hint);
+            LoadError { diagnostics: diagnostics.0, sources: sources.clone() }
         };
         match loaded {
-            Ok(thread) => thread.join().unwrap_or_else(|_| Err(stopped("ended in the middle"))),
+            Ok(thread) => thread.join().unwrap_or_else(|_| Err(stopped("crashed"))),
             Err(error) => Err(stopped(&format!("could not be started: {error}"))),
         }
     })

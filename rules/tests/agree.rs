@@ -384,7 +384,7 @@ fn pack(guards: &[String]) -> Result<RuleSet, TestCaseError> {
 fn varied(guards: Vec<String>) -> Vec<String> {
     let first = format!("{NAMES}{FUNCTIONS}").lines().count() + 1;
     let loaded = load_files([("rules.rhai".to_owned(), text_of(&guards))], &LoadOptions::default());
-    let faults = loaded.map_or_else(|faults| faults.faults, |_| Vec::new());
+    let faults = loaded.map_or_else(|faults| faults.diagnostics, |_| Vec::new());
     let constant = |n: usize| faults.iter().any(|fault| fault.check == "constant" && fault.place.line == first + n);
     let vary = |(n, guard)| if constant(n) { format!("({guard}) == h.instance.present") } else { guard };
     guards.into_iter().enumerate().map(vary).collect()
@@ -403,7 +403,7 @@ fn answer(rules: &RuleSet, host: &Snapshot) -> String {
 fn a_remainder_that_has_no_value_fails_alike() {
     let guards = ["h.instance.extension_services % h.host.associated_dpus == 0".to_owned()];
     let (rules, oracle) = (pack(&guards).unwrap(), Oracle::new(FUNCTIONS, &guards));
-    for (number, divisor, told) in [(7, 0, "division by zero"), (i64::MIN, -1, "a number left the range of 64 bits")] {
+    for (number, divisor, told) in [(7, 0, "division by zero"), (i64::MIN, -1, "integer overflow")] {
         let mut host = Snapshot::default();
         host.state.path = "S0".into();
         (host.instance.extension_services, host.host.associated_dpus) = (number, divisor);
@@ -413,7 +413,30 @@ fn a_remainder_that_has_no_value_fails_alike() {
 }
 
 #[test]
-fn a_look_at_a_dpus_health_is_a_look_at_that_dpu_whatever_stands_beside_it() {
+fn switch_cases_are_found_whatever_their_literals() {
+    let guards = [
+        r##"switch h.bmc.bios_job { "a\"#b" => true, "\n" | "1" => h.instance.present, "" => false, _ => true }"##,
+        r#"switch h.instance.generated_segments { -1 => true, 0 | 1 => h.instance.present, -9..=-7 => false, _ => true }"#,
+        r#"switch h.instance.generated_segments { 3..3 => true, -9..-7 if h.instance.present => true, _ => false }"#,
+        r#"switch h.instance.present { true => false, _ => true }"#,
+    ]
+    .map(str::to_owned);
+    let (rules, oracle) = (pack(&guards).unwrap(), Oracle::new(FUNCTIONS, &guards));
+    for (text, number) in [("a\"#b", -1), ("\n", 0), ("1", 1), ("", 3), ("x", -7), ("x", -8), ("x", -9)] {
+        for present in [true, false] {
+            let mut host = Snapshot::default();
+            host.bmc.bios_job = text.to_owned();
+            (host.instance.generated_segments, host.instance.present) = (number, present);
+            for (n, guard) in guards.iter().enumerate() {
+                host.state.path = format!("S{n}").as_str().into();
+                assert_eq!(answer(&rules, &host), oracle.answer(n, &host), "{guard} of {text:?}, {number}, {present}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_dpus_health_is_read_of_that_dpu_beside_other_reads() {
     let of_others = "h.dpus.any(|d| d.observed_instance_version == h.instance.network_version)";
     let guard = format!("h.dpus.any(|d| pick({of_others}, h.instance.present, d.dpu_health.has_class(\"Stop\")))");
     let mut host = Snapshot::default();
@@ -426,7 +449,7 @@ fn a_look_at_a_dpus_health_is_a_look_at_that_dpu_whatever_stands_beside_it() {
 }
 
 #[test]
-fn a_dpu_bound_outside_a_function_is_not_taken_for_the_one_inside() {
+fn a_dpu_bound_outside_a_function_is_not_the_one_inside() {
     let guards = [
         "h.dpus.all(|d| like_another(h, d.primary))".to_owned(),
         "h.dpus.all(|d| { let own = d.primary; h.dpus.any(|e| e.primary != own) })".to_owned(),

@@ -1,4 +1,4 @@
-//! Conditions that say nothing are faults: they hold for every host or for none, by themselves or after other arms.
+//! Redundant conditions are errors: constant ones, and those that earlier arms imply.
 
 use rules::{LoadOptions, load_files};
 
@@ -14,11 +14,11 @@ state("B").terminal().no_sla().wait("B");
 
 fn faults(rules: &str) -> Vec<String> {
     let files = [("names.rhai".to_owned(), NAMES.to_owned()), ("rules.rhai".to_owned(), rules.to_owned())];
-    let faults = load_files(files, &LoadOptions::default()).map_or_else(|faults| faults.faults, |_| Vec::new());
+    let faults = load_files(files, &LoadOptions::default()).map_or_else(|faults| faults.diagnostics, |_| Vec::new());
     faults.iter().map(ToString::to_string).filter(|fault| !fault.contains("no state passes gate")).collect()
 }
 
-/// A state A with these arms before its last, at the mark of which the fault is; no mark for no fault.
+/// A state A with these arms before its last, with the error at the mark; no mark for no error.
 fn assert_arms(arms: &str, expected: &str) {
     let before = arms.split('¶').next().unwrap_or_default();
     let (line, column) = (before.lines().count(), before.lines().last().map_or(0, |line| line.chars().count()) + 1);
@@ -36,9 +36,9 @@ fn assert_arms(arms: &str, expected: &str) {
 }
 
 #[test]
-fn a_condition_has_an_answer_that_depends_on_the_host() {
+fn a_constant_condition_is_an_error() {
     for (guard, expected) in [
-        ("|h| true", "this condition holds for every host (leave it out, or ask for a fact)"),
+        ("|h| true", "this condition holds for every host (remove it, or use a fact)"),
         ("|h| h.instance.present && false", "this condition holds for no host"),
         ("|h| !h.instance.present || 3 > 2", "this condition holds for every host"),
         ("|h| \"on\" in [\"on\", \"off\"]", "this condition holds for every host"),
@@ -52,10 +52,7 @@ fn a_condition_has_an_answer_that_depends_on_the_host() {
         let mark = if expected.is_empty() { "" } else { "¶" };
         assert_arms(&format!(".go(\"B\").{mark}when({guard})"), expected);
     }
-    assert_arms(
-        ".go(\"B\").when(|h| h.bmc.power ¶= \"on\")",
-        "`=` sets a value, and a guard changes nothing (write `==`",
-    );
+    assert_arms(".go(\"B\").when(|h| h.bmc.power ¶= \"on\")", "`=` assigns, and a guard assigns nothing (write `==`");
     for (rules, expected) in [
         ("gate(\"open\", |h| 1 == 1).waits(\"x\");", "this condition holds for every host"),
         ("report(\"r\").with(\"host_merge\").when(|h| false);", "this condition holds for no host"),
@@ -68,14 +65,14 @@ fn a_condition_has_an_answer_that_depends_on_the_host() {
 }
 
 #[test]
-fn that_an_arm_is_for_all_dpus_is_no_such_condition() {
+fn selecting_all_dpus_is_no_constant_condition() {
     assert_arms(".wait(\"x\").when(|h| h.bmc.reachable).each_dpu(|h, d| true).does(\"act\")", "");
 }
 
 #[test]
-fn a_condition_is_not_settled_by_the_arms_before_it() {
-    let always = "this condition always holds here, after rules.rhai:2:2 (leave it out)";
-    let never = "this condition never holds here, after rules.rhai:2:2 (leave the arm out, or move it up)";
+fn a_condition_implied_by_earlier_arms_is_an_error() {
+    let always = "this condition always holds here, because of the arm at rules.rhai:2:2 (remove it)";
+    let never = "this condition never holds here, because of the arm at rules.rhai:2:2 (remove the arm, or move it up)";
     for (arms, expected) in [
         (".wait(\"x\").when(|h| h.bmc.reachable)\n.go(\"B\").¶when(|h| !h.bmc.reachable)", always),
         (".wait(\"x\").unless(|h| h.bmc.reachable)\n.go(\"B\").¶when(|h| h.bmc.reachable)", always),

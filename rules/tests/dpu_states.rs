@@ -78,7 +78,7 @@ fn a_barrier_waits_for_everybody_and_names_who_is_missing() {
 }
 
 #[test]
-fn a_dpu_that_takes_no_part_holds_nobody_up() {
+fn a_dpu_in_an_aside_state_blocks_no_barrier() {
     let rules = dpu_rules();
     let mut two = host("Init/Aligned", 2);
     at(&mut two, &["Init/Aligned", "Init/NotMeant"]);
@@ -90,7 +90,7 @@ fn a_dpu_that_takes_no_part_holds_nobody_up() {
 }
 
 #[test]
-fn entering_a_dpu_state_takes_all_dpus_along_or_only_those_that_are_meant() {
+fn all_dpus_or_only_the_selected_ones_enter_a_dpu_state() {
     let rules = dpu_rules();
     let mut two = host("Start", 2);
     two.dpus[1].reprovision_requested = true;

@@ -1,4 +1,4 @@
-//! Packs that mean harm, or do it by mistake: bounded in time and memory, a named error, and nobody else affected.
+//! Malicious or broken packs: bounded in time and memory, with an error that names the place.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use rules::{Decision, FaultKind, LoadOptions, Snapshot, load_files};
 
 const END: &str = "initial(\"A\");\nstate(\"B\").terminal().no_sla().wait(\"end\");\n";
 
-fn load(rules: &str) -> Result<rules::RuleSet, rules::PackFaults> {
+fn load(rules: &str) -> Result<rules::RuleSet, rules::LoadError> {
     load_files([("rules.rhai".to_owned(), format!("{END}{rules}"))], &LoadOptions::default())
 }
 
@@ -30,7 +30,7 @@ fn scripts_that_do_not_end_are_stopped_and_named() {
 }
 
 #[test]
-fn what_reaches_outside_is_not_there() {
+fn functions_that_reach_outside_do_not_exist() {
     for script in [
         "eval(\"1\");",
         "import \"other\" as o;",
@@ -48,7 +48,7 @@ fn what_reaches_outside_is_not_there() {
 }
 
 #[test]
-fn a_deep_expression_is_refused_and_a_long_chain_of_arms_is_not() {
+fn a_deep_expression_is_refused_a_long_chain_of_arms_is_not() {
     for depth in [1100, 20_000] {
         let deep = format!("let x = {}1{};", "(".repeat(depth), ")".repeat(depth));
         let faults = load(&deep).unwrap_err().to_string();
@@ -60,7 +60,7 @@ fn a_deep_expression_is_refused_and_a_long_chain_of_arms_is_not() {
 }
 
 #[test]
-fn too_much_of_it_is_refused_before_it_is_read() {
+fn large_files_and_packs_are_refused_before_parsing() {
     let long = [("long.rhai".to_owned(), "// x\n".repeat(200_000))];
     let faults = load_files(long, &LoadOptions::default()).unwrap_err().to_string();
     assert!(faults.contains("long.rhai: the file has more than 524288 bytes"), "{faults}");
@@ -135,7 +135,7 @@ fn errors_at_run_time_keep_the_host_where_it_is_and_say_where() {
     let cases = [
         ("|h| 1 / h.instance.generated_segments > 0", "division by zero"),
         ("|h| h.instance.generated_segments % h.instance.extension_services == 0", "division by zero"),
-        ("|h| 9223372036854775807 + h.host.associated_dpus > 0", "left the range of 64 bits"),
+        ("|h| 9223372036854775807 + h.host.associated_dpus > 0", "integer overflow"),
         ("|h| { let q = 1; q / h.instance.generated_segments > 0 }", "division by zero"),
         ("|h| { let q = 1 / h.instance.generated_segments; h.bmc.reachable }", "division by zero"),
     ];
@@ -206,11 +206,11 @@ fn a_function_that_cannot_answer_with_a_truth_is_refused() {
     for (guard, expected) in [
         ("|h| { let x = h.host.associated_dpus; x }", "expected true or false, found a number"),
         ("|h| { let x = \"true\"; x }", "expected true or false, found a text"),
-        ("|h| { let x = 1; }", "an empty block has no answer"),
+        ("|h| { let x = 1; }", "an empty block has no value"),
         ("|h| { let age = h.host.scout_age; age < 3 }", "expected a number, found `scout_age`, which can be absent"),
-        ("|h| { throw \"no\" }", "a guard throws nothing"),
-        ("|h| { let x = []; x[h.instance.generated_segments] }", "a guard takes nothing out of a list by its number"),
-        ("|h| { let list = [3, 1, 2]; list.sort(|a, b| 1); list.len() == 3 && 2 in list }", "`sort` has no place"),
+        ("|h| { throw \"no\" }", "a guard cannot throw"),
+        ("|h| { let x = []; x[h.instance.generated_segments] }", "a guard cannot index a list"),
+        ("|h| { let list = [3, 1, 2]; list.sort(|a, b| 1); list.len() == 3 && 2 in list }", "`sort` is not supported"),
     ] {
         let text = format!("state(\"A\").sla(1).go(\"B\").when({guard}).wait(\"x\");");
         let faults = load(&text).unwrap_err().to_string();

@@ -47,7 +47,7 @@ state("Gone").terminal().no_sla().delete();
 "#;
 
 #[test]
-fn arms_are_read_top_to_bottom_and_the_first_that_applies_decides() {
+fn the_first_arm_that_applies_decides() {
     let rules = load(HOST_STATES);
     let mut h = host("A", 2);
     h.dpus.iter_mut().for_each(|dpu| dpu.reachable = true);
@@ -80,7 +80,7 @@ fn an_arm_can_choose_the_dpus_that_its_actions_are_for() {
 }
 
 #[test]
-fn a_move_carries_actions_arguments_counters_notes_and_what_to_do_on_failure() {
+fn a_move_carries_actions_counters_notes_and_on_failure() {
     let rules = load(HOST_STATES);
     let mut h = host("A", 0);
     h.requests.reset = true;
@@ -102,7 +102,7 @@ fn a_move_carries_actions_arguments_counters_notes_and_what_to_do_on_failure() {
 }
 
 #[test]
-fn failures_are_cleared_and_records_deleted_only_where_the_rules_say_so() {
+fn failures_are_cleared_and_records_deleted_only_by_rules() {
     let rules = load(HOST_STATES);
     let mut h = host("Failed", 0);
     h.failure.cause = "Broken".into();

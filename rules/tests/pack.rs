@@ -29,7 +29,7 @@ fn its_own_tests_pass_and_reach_every_arm() {
 }
 
 #[test]
-fn it_is_laid_out_and_no_file_is_too_long_to_read() {
+fn it_is_formatted_and_no_file_is_too_long_to_read() {
     let rules = rules();
     for (file, text) in rules.sources() {
         assert!(text.lines().count() <= 400, "{file} has {} lines", text.lines().count());
@@ -56,7 +56,7 @@ fn asks(state: &str) -> Vec<String> {
 }
 
 #[test]
-fn requests_to_a_host_at_rest_are_taken_in_their_order() {
+fn requests_to_a_ready_host_are_served_in_their_order() {
     let order = [
         "wait",
         "Maintenance",

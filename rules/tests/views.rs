@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers are called by tests alone")]
 
 use rules::{
-    ChangeKind, HealthAlert, HealthReport, LoadOptions, PackFaults, Prevented, RuleSet, Snapshot, TenantState,
+    ChangeKind, HealthAlert, HealthReport, LoadError, LoadOptions, Prevented, RuleSet, Snapshot, TenantState,
     load_files,
 };
 
@@ -22,7 +22,7 @@ tenant_sees("Provisioning", |h| !h.instance.phone_home_seen).detail("has not cal
 tenant_sees("Ready", |h| h.instance.present);
 "#;
 
-fn try_load(rules: &str) -> Result<RuleSet, PackFaults> {
+fn try_load(rules: &str) -> Result<RuleSet, LoadError> {
     load_files([("rules.rhai".to_owned(), rules.to_owned())], &LoadOptions::default())
 }
 
@@ -51,7 +51,7 @@ fn a_tenant_sees_the_first_line_that_holds() {
 }
 
 #[test]
-fn an_alert_prevents_what_its_classification_says_and_nothing_else() {
+fn an_alert_prevents_only_what_its_classification_says() {
     let rules = load(PACK);
     for (class, allocation, readiness) in
         [("NoTenant", true, false), ("Broken", true, true), ("Noted", false, false), ("Unheard", false, false)]
@@ -78,9 +78,9 @@ fn words_that_do_not_exist_are_refused_with_the_nearest() {
         ("report(\"health\").with(\"host_merge\")", "dpu_report(\"health\").with(\"dpu_agent\")", "not of a DPU"),
     ] {
         let faults = try_load(&PACK.replacen(from, to, 1)).unwrap_err();
-        let found = faults.faults.iter().map(|fault| fault.message.clone()).collect::<Vec<_>>();
+        let found = faults.diagnostics.iter().map(|fault| fault.message.clone()).collect::<Vec<_>>();
         assert!(found.iter().any(|found| found.contains(fault)), "{to}: {found:?}");
-        assert!(faults.faults.iter().all(|found| !found.hint.is_empty()), "{faults}");
+        assert!(faults.diagnostics.iter().all(|found| !found.hint.is_empty()), "{faults}");
     }
 }
 

@@ -17,7 +17,7 @@ use std::{
 use rules::{HealthReport, RuleSet, StateKind};
 use serde::Deserialize;
 
-use world::{Outcome, World};
+use world::{WalkEnd, World};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,12 +28,12 @@ struct Walk {
     start: String,
     #[serde(default)]
     facts: BTreeMap<String, serde_yaml::Value>,
-    steps: Vec<Step>,
+    steps: Vec<WalkStep>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Step {
+struct WalkStep {
     /// Seconds that pass first.
     after: u64,
     /// Stored facts: `area.fact`, `dpu1.fact`, or `dpu.fact` for all DPUs.
@@ -114,7 +114,7 @@ fn walk(rules: &RuleSet, walk: &Walk, seen: &mut Seen) -> Result<(), String> {
     Ok(())
 }
 
-fn check(world: &mut World<'_>, step: &Step) -> Result<(), String> {
+fn check(world: &mut World<'_>, step: &WalkStep) -> Result<(), String> {
     let (passed, done) = (std::mem::take(&mut world.passed), std::mem::take(&mut world.done));
     world.told.push((passed.clone(), done.clone()));
     if let Some(then) = &step.then
@@ -123,12 +123,12 @@ fn check(world: &mut World<'_>, step: &Step) -> Result<(), String> {
         return Err(format!("the host rests in {}, not in {then}: {:?}", world.state(), world.outcome));
     }
     match (&world.outcome, &step.error, &step.wait) {
-        (Outcome::Error(reason), Some(wanted), _) if reason.contains(wanted) => {}
-        (Outcome::Error(reason), ..) => return Err(format!("error: {reason}")),
+        (WalkEnd::Error(reason), Some(wanted), _) if reason.contains(wanted) => {}
+        (WalkEnd::Error(reason), ..) => return Err(format!("error: {reason}")),
         (outcome, Some(_), _) => return Err(format!("no error but {outcome:?}")),
-        (Outcome::Wait(reason), None, Some(wanted)) if reason.contains(wanted) => {}
+        (WalkEnd::Wait(reason), None, Some(wanted)) if reason.contains(wanted) => {}
         (outcome, None, Some(_)) => return Err(format!("{outcome:?}")),
-        (outcome, None, None) if (*outcome == Outcome::Deleted) != step.deleted => return Err(format!("{outcome:?}")),
+        (outcome, None, None) if (*outcome == WalkEnd::Deleted) != step.deleted => return Err(format!("{outcome:?}")),
         _ => {}
     }
     if !contains_in_order(&passed, &step.by) {
@@ -141,7 +141,7 @@ fn check(world: &mut World<'_>, step: &Step) -> Result<(), String> {
 }
 
 #[test]
-fn every_walk_ends_where_it_should_and_together_they_pass_through_every_state_and_cause_of_failure() {
+fn walks_end_as_expected_and_cover_every_state_and_cause() {
     let rules = rules();
     let walks = walks();
     assert!(walks.len() >= 50, "only {} walks were read", walks.len());

@@ -29,7 +29,6 @@ const HANDED_OVER_THEN_RESTART: Plan = remote(Remote::HandOverThenRestart);
 /// Every action that rules can name.
 const ACTIONS: &[(&str, Plan)] = &[
     ("redfish.force_restart", remote(Remote::Reset(ResetType::ForceRestart))),
-    ("redfish.graceful_restart", remote(Remote::Reset(ResetType::GracefulRestart))),
     ("redfish.restart_dpu", remote(Remote::RestartDpus)),
     ("redfish.restart_all_dpus", remote(Remote::RestartDpus)),
     ("redfish.power_off", remote(Remote::Reset(ResetType::ForceOff))),
@@ -91,14 +90,12 @@ const ACTIONS: &[(&str, Plan)] = &[
     ("network.use_admin", rows(Rows::UseAdminNetwork)),
     ("network.promote_update", rows(Rows::PromoteUpdate)),
     ("network.release_old_resources", rows(Rows::ReleaseOldResources)),
-    ("instance.release", rows(Rows::ReleaseInstance)),
     (
         "instance.release_and_force_restart",
         Plan { remote: Some(Remote::Reset(ResetType::ForceRestart)), rows: Some(Rows::ReleaseInstance) },
     ),
     ("instance.clear_custom_ipxe", rows(Rows::ClearRequest("custom_ipxe"))),
     ("health.put_report", rows(Rows::PutReport)),
-    ("health.remove_report", rows(Rows::RemoveReport)),
     ("health.scout_heartbeat_report", rows(Rows::PutOrRemoveReport)),
     ("health.write_heartbeat_timeout", rows(Rows::PutReport)),
     ("health.host_update_in_progress", rows(Rows::PutReport)),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rules::{
-    Action, ArmResult, Decision, Delete, Diversion, DpuStep, FailureChange, Go, OnFailure, RuleSet, Snapshot, Wait,
+    Action, ArmResult, Decision, Delete, DpuStep, FailureChange, Fallback, Go, OnFailure, RuleSet, Snapshot, Wait,
 };
 use tracing::{error, info, warn};
 
@@ -39,7 +39,7 @@ enum Ran {
     /// An action failed, and its arm keeps the host where it is.
     Stays(ActionError),
     /// Actions failed whose arms say where to go then.
-    Goes { diversions: Vec<Diversion>, why: String },
+    Goes { diversions: Vec<Fallback>, why: String },
 }
 
 impl Evaluation<'_> {
@@ -90,13 +90,8 @@ impl Evaluation<'_> {
         Ok(Evaluated::Gone)
     }
 
-    async fn divert(
-        &self,
-        decision: &Decision,
-        diversions: &[Diversion],
-        why: String,
-    ) -> Result<Evaluated, StoreError> {
-        self.commit(&self.rules.divert(self.snapshot, decision, diversions), why).await
+    async fn divert(&self, decision: &Decision, diversions: &[Fallback], why: String) -> Result<Evaluated, StoreError> {
+        self.commit(&self.rules.fall_back(self.snapshot, decision, diversions), why).await
     }
 
     async fn commit(&self, go: &Go, reason: String) -> Result<Evaluated, StoreError> {
@@ -131,7 +126,7 @@ impl Evaluation<'_> {
                     OnFailure::Ignore => self.ignored(action, &failure),
                     OnFailure::Stay => return Ran::Stays(failure),
                     OnFailure::Go(to) => {
-                        diversions.push(Diversion { dpu: dpu.cloned(), to: to.clone() });
+                        diversions.push(Fallback { dpu: dpu.cloned(), to: to.clone() });
                         failures.push(format!("{} failed: {failure}", action.name));
                         if dpu.is_none() || !self.rules.is_dpu_state(to) {
                             break 'all;

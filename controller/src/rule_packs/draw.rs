@@ -3,15 +3,15 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report};
-use rules::{PackFault, PackFaults};
+use rules::{Diagnostic, LoadError};
 
 /// Faults of a pack, each with its source line and a caret, as they are shown to people. `colours` for terminals.
 #[must_use]
-pub fn draw_faults(faults: &PackFaults, colours: bool) -> Vec<String> {
-    faults.faults.iter().map(|fault| draw(fault, &faults.sources, colours)).collect()
+pub fn draw_faults(faults: &LoadError, colours: bool) -> Vec<String> {
+    faults.diagnostics.iter().map(|fault| draw(fault, &faults.sources, colours)).collect()
 }
 
-fn draw(fault: &PackFault, sources: &BTreeMap<Arc<str>, Arc<str>>, colours: bool) -> String {
+fn draw(fault: &Diagnostic, sources: &BTreeMap<Arc<str>, Arc<str>>, colours: bool) -> String {
     let theme = if colours { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let handler = GraphicalReportHandler::new_themed(theme).with_width(110).with_links(false);
     let message = format!("{}: {}", fault.place, fault.message);
@@ -67,8 +67,8 @@ mod tests {
     #[test]
     fn a_fault_is_drawn_with_its_line_and_the_hint() {
         let text: Arc<str> = "gate(\"free\", |h| h.instance.presnt);\n".into();
-        let faults = PackFaults {
-            faults: vec![PackFault {
+        let faults = LoadError {
+            diagnostics: vec![Diagnostic {
                 place: Place { file: "gates.rhai".into(), line: 1, column: 18 },
                 check: "unknown-fact",
                 message: "unknown fact `instance.presnt`".into(),

@@ -1,28 +1,28 @@
-//! A report prepared for one question: is there an alert of this probe, with this classification?
+//! Compiled queries to health reports: is there an alert of this probe, with this classification?
 //!
-//! The same answer as walking the report's parts, but parts that can never hold the alert are left out when the pack is
-//! loaded, and a part's own conditions are asked only if its alerts hold what is wanted. A report with conditions that
-//! can fail is not prepared.
+//! The result is that of walking the report's parts, but parts that can never contain the alert are removed when the pack
+//! is loaded, and a part's conditions are evaluated only if it has a matching alert. Reports whose conditions can fail are
+//! not compiled.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::ir::{
     expr::ReportRef,
     guard::Guard,
-    health::{Part, Reports, Source, names_match},
-    snapshot::{Dpu, HealthAlert, HealthReport, Snapshot, question::Test},
+    health::{Part, Reports, Source, StoredReports, StoredSource, names_match},
+    snapshot::{Dpu, HealthAlert, HealthReport, Snapshot, predicate::Predicate},
 };
 
-/// A question to a report.
+/// A compiled query.
 #[derive(Debug, Clone)]
 pub(crate) struct AlertQuery {
-    wanted: AlertPattern,
-    parts: Arc<[Prepared]>,
-    /// Those of them that can hold the alert if nothing is stored for the host as a whole.
-    of_quiet_host: Arc<[Prepared]>,
+    pattern: AlertPattern,
+    parts: Arc<[PreparedPart]>,
+    /// Those of them that can contain the alert if no report is stored for the host itself.
+    without_host_reports: Arc<[PreparedPart]>,
 }
 
-/// Which alert is wanted.
+/// Which alerts match.
 #[derive(Debug, Clone)]
 enum AlertPattern {
     Any,
@@ -31,46 +31,40 @@ enum AlertPattern {
     Alert { probe: Arc<str>, class: Arc<str> },
 }
 
-/// A part of the report that can hold the alert, or hide those after it.
+/// A part that can contain the alert, or hide later parts.
 #[derive(Debug)]
-struct Prepared {
-    stored: Stored,
+struct PreparedPart {
+    source: PreparedSource,
     instead: bool,
-    /// An alert like the one wanted stands in if nothing is stored.
-    stands_in: bool,
-    /// What is asked seldom, apart from what is asked always.
-    rest: Box<Rest>,
+    /// Its `or_alert` matches, which counts if no report is stored.
+    has_or_alert: bool,
+    /// Boxed, because they are rarely evaluated.
+    conditions: Box<PartConditions>,
 }
 
-struct Rest {
+struct PartConditions {
     only: Option<String>,
     except: Vec<String>,
-    when: Option<Test>,
-    unclassified: Option<Test>,
+    when: Option<Predicate>,
+    unclassified: Option<Predicate>,
 }
 
-impl std::fmt::Debug for Rest {
+impl std::fmt::Debug for PartConditions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Rest")
     }
 }
 
 #[derive(Debug)]
-enum Stored {
-    HostReplace,
-    HostMerge,
-    RackReplace,
-    RackMerge,
-    DpuReplace,
-    DpuAgent,
-    DpuMerge,
-    /// An alert of the rules like the one wanted.
+enum PreparedSource {
+    Stored(StoredSource),
+    /// A matching alert of the rules themselves.
     Made,
-    Dpus(Arc<[Prepared]>),
+    Dpus(Arc<[PreparedPart]>),
 }
 
 impl AlertQuery {
-    /// Prepares a question; none if it cannot be.
+    /// Compiles a query; none if a condition of the report can fail.
     pub(crate) fn prepare(
         reports: &Arc<Reports>,
         at: ReportRef,
@@ -78,21 +72,22 @@ impl AlertQuery {
         class: Option<Arc<str>>,
     ) -> Option<Self> {
         let report = reports.reports.get(at.report)?;
-        let wanted = match (probe, class) {
+        let pattern = match (probe, class) {
             (None, None) => AlertPattern::Any,
             (Some(probe), None) => AlertPattern::Probe(probe),
             (None, Some(class)) => AlertPattern::Class(class),
             (Some(probe), Some(class)) => AlertPattern::Alert { probe, class },
         };
-        let parts = prepare(&report.parts, &wanted, reports)?.into();
-        let of_quiet_host = prepare(&report.parts, &wanted, reports)?.into_iter().filter(|part| !part.is_of_host());
-        Some(Self { wanted, of_quiet_host: of_quiet_host.collect(), parts })
+        let parts = prepare(&report.parts, &pattern, reports)?.into();
+        let without_host_reports =
+            prepare(&report.parts, &pattern, reports)?.into_iter().filter(|part| !part.needs_host_report());
+        Some(Self { pattern, without_host_reports: without_host_reports.collect(), parts })
     }
 
-    /// The alert is there. The DPU matters if the report is of one.
+    /// Whether a matching alert is present; `dpu` is read if the report is of a DPU.
     pub(crate) fn found(&self, host: &Snapshot, dpu: &Dpu) -> bool {
-        let parts = if host.health.is_quiet() { &self.of_quiet_host } else { &self.parts };
-        match &self.wanted {
+        let parts = if host.health.is_empty() { &self.without_host_reports } else { &self.parts };
+        match &self.pattern {
             AlertPattern::Any => walk(parts, &|_| true, host, dpu),
             AlertPattern::Probe(probe) => walk(parts, &|alert| *alert.id == **probe, host, dpu),
             AlertPattern::Class(class) => walk(parts, &|alert| has(alert, class), host, dpu),
@@ -103,145 +98,138 @@ impl AlertQuery {
     }
 }
 
-/// Is this an alert like the one wanted?
-trait Sees: Fn(&HealthAlert) -> bool {}
-impl<T: Fn(&HealthAlert) -> bool> Sees for T {}
+/// Matches alerts. Generic, so that each pattern gets its own inlined loop.
+trait AlertFilter: Fn(&HealthAlert) -> bool {}
+impl<T: Fn(&HealthAlert) -> bool> AlertFilter for T {}
 
-fn prepare(parts: &[Part], wanted: &AlertPattern, reports: &Arc<Reports>) -> Option<Vec<Prepared>> {
+fn prepare(parts: &[Part], pattern: &AlertPattern, reports: &Arc<Reports>) -> Option<Vec<PreparedPart>> {
     let mut prepared = Vec::new();
     for part in parts {
-        let stored = match &part.source {
-            Source::HostReplace => Stored::HostReplace,
-            Source::RackReplace => Stored::RackReplace,
-            Source::HostMerge => Stored::HostMerge,
-            Source::RackMerge => Stored::RackMerge,
-            Source::DpuReplace => Stored::DpuReplace,
-            Source::DpuAgent => Stored::DpuAgent,
-            Source::DpuMerge => Stored::DpuMerge,
-            Source::Alert(alert) if wanted.is(alert) => Stored::Made,
+        let source = match &part.source {
+            Source::Stored(stored) => PreparedSource::Stored(*stored),
+            Source::Alert(alert) if pattern.is(alert) => PreparedSource::Made,
             Source::Alert(_) => continue,
-            Source::Dpus(inner) => Stored::Dpus(prepare(&reports.reports.get(*inner)?.parts, wanted, reports)?.into()),
+            Source::Dpus(inner) => {
+                PreparedSource::Dpus(prepare(&reports.reports.get(*inner)?.parts, pattern, reports)?.into())
+            }
         };
-        prepared.push(Prepared {
-            stored,
+        prepared.push(PreparedPart {
+            source,
             instead: part.instead,
-            stands_in: part.or_alert.as_ref().is_some_and(|alert| wanted.is(alert)),
-            rest: Box::new(Rest {
+            has_or_alert: part.or_alert.as_ref().is_some_and(|alert| pattern.is(alert)),
+            conditions: Box::new(PartConditions {
                 only: part.only.clone(),
                 except: part.except.clone(),
-                when: test(part.when.as_ref(), reports)?,
-                unclassified: test(part.unclassified.as_ref(), reports)?.filter(|_| wanted.by_class()),
+                when: compiled(part.when.as_ref(), reports)?,
+                unclassified: compiled(part.unclassified.as_ref(), reports)?.filter(|_| pattern.by_class()),
             }),
         });
     }
     Some(prepared)
 }
 
-/// A guard that cannot fail, if there is one; none if it can.
-fn test(guard: Option<&Guard>, reports: &Arc<Reports>) -> Option<Option<Test>> {
-    guard.map_or(Some(None), |guard| guard.expr.compile(reports).into_test_of_each(0).ok().map(Some))
+/// The compiled guard, if there is one; none if it can fail.
+fn compiled(guard: Option<&Guard>, reports: &Arc<Reports>) -> Option<Option<Predicate>> {
+    guard.map_or(Some(None), |guard| guard.expr.compile(reports).into_dpu_predicate(0).ok().map(Some))
 }
 
-/// Some part holds the alert, and none before it hides it.
-fn walk(parts: &[Prepared], sees: &impl Sees, host: &Snapshot, dpu: &Dpu) -> bool {
-    let (of_host, of_dpu) = (&host.health, &dpu.health);
+/// Whether some part contains the alert, and no earlier part hides it.
+fn walk(parts: &[PreparedPart], filter: &impl AlertFilter, host: &Snapshot, dpu: &Dpu) -> bool {
     for part in parts {
-        let one = |stored: &Option<HealthReport>| part.one(sees, stored.as_ref(), host, dpu);
-        let several = |stored: &BTreeMap<String, HealthReport>| {
-            let silent = stored.is_empty() && !part.stands_in;
-            if silent { Looked::On } else { part.several(sees, stored, host, dpu) }
+        let lookup = match &part.source {
+            PreparedSource::Stored(stored) => match stored.reports(&host.health, &dpu.health) {
+                StoredReports::One(stored) => part.one(filter, stored, host, dpu),
+                StoredReports::Many(stored) if stored.is_empty() && !part.has_or_alert => Lookup::Nothing,
+                StoredReports::Many(stored) => part.several(filter, stored, host, dpu),
+            },
+            PreparedSource::Made => part.conditionally(Lookup::Found, host, dpu),
+            PreparedSource::Dpus(parts) => part.dpus(parts, filter, host),
         };
-        let looked = match &part.stored {
-            Stored::HostReplace => one(&of_host.replace),
-            Stored::RackReplace => one(&of_host.rack_replace),
-            Stored::DpuReplace => one(&of_dpu.replace),
-            Stored::DpuAgent => one(&of_dpu.agent),
-            Stored::HostMerge => several(&of_host.merges),
-            Stored::RackMerge => several(&of_host.rack_merges),
-            Stored::DpuMerge => several(&of_dpu.merges),
-            Stored::Made => part.conditionally(Looked::Alert, host, dpu),
-            Stored::Dpus(parts) => part.dpus(parts, sees, host),
-        };
-        match looked {
-            Looked::On => {}
-            Looked::Alert => return true,
-            Looked::Hidden => return false,
+        match lookup {
+            Lookup::Nothing => {}
+            Lookup::Found => return true,
+            Lookup::Hidden => return false,
         }
     }
     false
 }
 
-/// What a part has to say.
+/// The result of one part.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Looked {
-    /// Nothing: look on.
-    On,
-    /// It holds the alert.
-    Alert,
-    /// It is the whole report, and does not hold the alert.
+enum Lookup {
+    /// No matching alert: continue.
+    Nothing,
+    /// A matching alert.
+    Found,
+    /// It replaces the rest of the report, and has no matching alert.
     Hidden,
 }
 
-impl Prepared {
-    /// Without a report that is stored for the host as a whole it has nothing to say.
-    fn is_of_host(&self) -> bool {
-        let of_host =
-            matches!(self.stored, Stored::HostReplace | Stored::HostMerge | Stored::RackReplace | Stored::RackMerge);
-        of_host && !self.stands_in
+impl PreparedPart {
+    /// It matters only if a report is stored for the host itself.
+    fn needs_host_report(&self) -> bool {
+        let of_host = matches!(self.source, PreparedSource::Stored(stored) if !stored.is_of_dpu());
+        of_host && !self.has_or_alert
     }
 
     #[inline(always)]
-    fn one(&self, sees: &impl Sees, stored: Option<&HealthReport>, host: &Snapshot, dpu: &Dpu) -> Looked {
+    fn one(&self, filter: &impl AlertFilter, stored: Option<&HealthReport>, host: &Snapshot, dpu: &Dpu) -> Lookup {
         match stored {
-            None if !self.stands_in => Looked::On,
-            None => self.conditionally(Looked::Alert, host, dpu),
-            Some(report) if report.alerts.iter().any(sees) => self.conditionally(Looked::Alert, host, dpu),
-            Some(_) if self.instead => self.conditionally(Looked::Hidden, host, dpu),
-            Some(_) => Looked::On,
+            None if !self.has_or_alert => Lookup::Nothing,
+            None => self.conditionally(Lookup::Found, host, dpu),
+            Some(report) if report.alerts.iter().any(filter) => self.conditionally(Lookup::Found, host, dpu),
+            Some(_) if self.instead => self.conditionally(Lookup::Hidden, host, dpu),
+            Some(_) => Lookup::Nothing,
         }
     }
 
-    fn several(&self, sees: &impl Sees, stored: &BTreeMap<String, HealthReport>, host: &Snapshot, dpu: &Dpu) -> Looked {
+    fn several(
+        &self,
+        filter: &impl AlertFilter,
+        stored: &BTreeMap<String, HealthReport>,
+        host: &Snapshot,
+        dpu: &Dpu,
+    ) -> Lookup {
         let mut there = false;
         for (source, report) in stored {
-            let taken = self.rest.only.as_ref().is_none_or(|only| names_match(only, source))
-                && !self.rest.except.iter().any(|except| names_match(except, source));
+            let taken = self.conditions.only.as_ref().is_none_or(|only| names_match(only, source))
+                && !self.conditions.except.iter().any(|except| names_match(except, source));
             if taken {
-                if report.alerts.iter().any(sees) {
-                    return self.conditionally(Looked::Alert, host, dpu);
+                if report.alerts.iter().any(filter) {
+                    return self.conditionally(Lookup::Found, host, dpu);
                 }
                 there = true;
             }
         }
         match there {
-            true if self.instead => self.conditionally(Looked::Hidden, host, dpu),
-            false if self.stands_in => self.conditionally(Looked::Alert, host, dpu),
-            _ => Looked::On,
+            true if self.instead => self.conditionally(Lookup::Hidden, host, dpu),
+            false if self.has_or_alert => self.conditionally(Lookup::Found, host, dpu),
+            _ => Lookup::Nothing,
         }
     }
 
-    /// What was found matters: do the part's own conditions hold?
+    /// Applies the part's conditions to what was found.
     #[inline(never)]
-    fn conditionally(&self, looked: Looked, host: &Snapshot, dpu: &Dpu) -> Looked {
-        let holds = |test: &Test| test(host, dpu);
-        if !self.rest.when.as_ref().is_none_or(holds) {
-            Looked::On
-        } else if looked == Looked::Alert && self.rest.unclassified.as_ref().is_some_and(holds) {
-            if self.instead { Looked::Hidden } else { Looked::On }
+    fn conditionally(&self, lookup: Lookup, host: &Snapshot, dpu: &Dpu) -> Lookup {
+        let holds = |test: &Predicate| test(host, dpu);
+        if !self.conditions.when.as_ref().is_none_or(holds) {
+            Lookup::Nothing
+        } else if lookup == Lookup::Found && self.conditions.unclassified.as_ref().is_some_and(holds) {
+            if self.instead { Lookup::Hidden } else { Lookup::Nothing }
         } else {
-            looked
+            lookup
         }
     }
 
-    fn dpus(&self, parts: &[Prepared], sees: &impl Sees, host: &Snapshot) -> Looked {
-        let when = self.rest.when.as_ref();
-        let found = |dpu: &Dpu| when.is_none_or(|when| when(host, dpu)) && walk(parts, sees, host, dpu);
-        if host.dpus.iter().any(found) { Looked::Alert } else { Looked::On }
+    fn dpus(&self, parts: &[PreparedPart], filter: &impl AlertFilter, host: &Snapshot) -> Lookup {
+        let when = self.conditions.when.as_ref();
+        let found = |dpu: &Dpu| when.is_none_or(|when| when(host, dpu)) && walk(parts, filter, host, dpu);
+        if host.dpus.iter().any(found) { Lookup::Found } else { Lookup::Nothing }
     }
 }
 
 impl AlertPattern {
-    /// Classifications that are not asked for need not be there.
+    /// Whether it matches by classification, which a part can take from its alerts.
     fn by_class(&self) -> bool {
         matches!(self, Self::Class(_) | Self::Alert { .. })
     }

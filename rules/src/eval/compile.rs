@@ -1,5 +1,5 @@
-//! Guards made fast. One that cannot fail and asks about the host and one DPU at most becomes a test, a closure that has
-//! all it needs built in; what is left is asked as what it is. Without this a decision takes three to four times as long
+//! Compiles guards to closures. A guard that cannot fail and reads the host and at most one DPU becomes one closure; other
+//! guards keep their structure and are evaluated as trees. Without this a decision takes three to four times as long
 //! (`cargo bench -p rules`).
 
 use std::sync::Arc;
@@ -12,147 +12,156 @@ use crate::{
         line::Compare,
         operators::Op,
         snapshot::{
-            Dpu, Snapshot, Typed,
-            question::{Question, Test},
+            Dpu, FieldGetter, Snapshot,
+            predicate::{FactPredicate, Predicate},
         },
     },
 };
 
-/// Predicates ready to be asked, all of which have to hold.
+/// Compiled predicates, all of which have to hold.
 #[derive(Debug, Default)]
-pub(crate) struct Asks {
-    /// Asked first: most arms end here.
-    tests: Box<[BoundTest]>,
-    others: Box<[Ask]>,
+pub(crate) struct Conjunction {
+    /// Evaluated first: most arms end here.
+    predicates: Box<[BoundPredicate]>,
+    others: Box<[Conjunct]>,
 }
 
-/// A test of the host, and of the DPU bound at a depth if it is of one.
-struct BoundTest {
+/// A predicate of the host, and of the DPU bound at a depth if `of_dpu`.
+struct BoundPredicate {
     of_dpu: bool,
-    /// Without meaning if it is of the host alone.
+    /// Meaningless for predicates of the host alone.
     depth: u8,
-    test: Test,
+    predicate: Predicate,
 }
 
-/// One predicate ready to be asked.
-enum Ask {
+/// A condition that is not a single closure.
+enum Conjunct {
     Never,
-    Not(Asks),
+    Not(Conjunction),
     /// One of them holds.
-    Or(Box<[Asks]>),
-    /// Some DPU, bound at a depth, fits.
-    Any(u8, Asks),
-    /// Every DPU, bound at a depth, fits.
-    All(u8, Asks),
-    /// Any other predicate, and whether it can fail.
+    Or(Box<[Conjunction]>),
+    /// It holds for some DPU, bound at a depth.
+    Any(u8, Conjunction),
+    /// It holds for every DPU, bound at a depth.
+    All(u8, Conjunction),
+    /// Any other expression, and whether it can fail.
     Tree(Box<Expr>, bool),
 }
 
-impl std::fmt::Debug for BoundTest {
+impl std::fmt::Debug for BoundPredicate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("BoundTest")
     }
 }
 
-impl std::fmt::Debug for Ask {
+impl std::fmt::Debug for Conjunct {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Ask")
     }
 }
 
-impl Asks {
-    /// All of several. What cannot fail is asked before what is slower, but never before what can fail.
-    pub(crate) fn all(parts: impl IntoIterator<Item = Asks>) -> Self {
-        let (mut tests, mut others) = (Vec::new(), Vec::new());
+impl Conjunction {
+    /// All of several hold. Closures go first because they are faster, but never before a part that can fail.
+    pub(crate) fn all(parts: impl IntoIterator<Item = Conjunction>) -> Self {
+        let (mut predicates, mut others) = (Vec::new(), Vec::new());
         for part in parts {
-            if others.iter().any(Ask::can_fail) {
-                others.push(Ask::Or(Box::new([part])));
+            if others.iter().any(Conjunct::can_fail) {
+                others.push(Conjunct::Or(Box::new([part])));
             } else if part.is_never() {
                 return part;
             } else {
-                tests.extend(part.tests);
+                predicates.extend(part.predicates);
                 others.extend(part.others);
             }
         }
-        Self { tests: tests.into(), others: others.into() }
+        Self { predicates: predicates.into(), others: others.into() }
     }
 
     pub(crate) fn not(self) -> Self {
         let depth = self.depth().flatten();
-        match self.into_test() {
-            Ok(test) => Self::test(depth, Box::new(move |host, dpu| !test(host, dpu))),
-            Err(asks) => Self::one(Ask::Not(asks)),
+        match self.into_predicate() {
+            Ok(predicate) => Self::predicate(depth, Box::new(move |host, dpu| !predicate(host, dpu))),
+            Err(conjunction) => Self::one(Conjunct::Not(conjunction)),
         }
     }
 
-    /// One of several holds; asked in this order.
+    /// One of several holds, evaluated in this order.
     pub(crate) fn one_of(parts: Vec<Self>) -> Self {
         let depth = parts.iter().try_fold(None, |depth, part| one_depth(depth, part.depth()?));
         match depth {
             Some(depth) if parts.iter().all(|part| part.others.is_empty()) => {
-                let parts: Box<[Box<[BoundTest]>]> = parts.into_iter().map(|part| part.tests).collect();
-                Self::test(depth, Box::new(move |host, dpu| parts.iter().any(|tests| hold(tests, host, dpu))))
+                let parts: Box<[Box<[BoundPredicate]>]> = parts.into_iter().map(|part| part.predicates).collect();
+                Self::predicate(
+                    depth,
+                    Box::new(move |host, dpu| parts.iter().any(|predicates| hold(predicates, host, dpu))),
+                )
             }
-            _ => Self::one(Ask::Or(parts.into())),
+            _ => Self::one(Conjunct::Or(parts.into())),
         }
     }
 
-    /// Some DPU, bound at `depth`, fits.
-    pub(crate) fn of_some_dpu(self, depth: u8) -> Self {
-        match self.into_test_of_each(depth) {
-            Ok(test) => Self::test(None, Box::new(move |host, _| host.dpus.iter().any(|dpu| test(host, dpu)))),
-            Err(body) => Self::one(Ask::Any(depth, body)),
+    /// It holds for some DPU, bound at `depth`.
+    pub(crate) fn for_any_dpu(self, depth: u8) -> Self {
+        match self.into_dpu_predicate(depth) {
+            Ok(predicate) => {
+                Self::predicate(None, Box::new(move |host, _| host.dpus.iter().any(|dpu| predicate(host, dpu))))
+            }
+            Err(body) => Self::one(Conjunct::Any(depth, body)),
         }
     }
 
-    fn of_all_dpus(self, depth: u8) -> Self {
-        match self.into_test_of_each(depth) {
-            Ok(test) => Self::test(None, Box::new(move |host, _| host.dpus.iter().all(|dpu| test(host, dpu)))),
-            Err(body) => Self::one(Ask::All(depth, body)),
+    fn for_all_dpus(self, depth: u8) -> Self {
+        match self.into_dpu_predicate(depth) {
+            Ok(predicate) => {
+                Self::predicate(None, Box::new(move |host, _| host.dpus.iter().all(|dpu| predicate(host, dpu))))
+            }
+            Err(body) => Self::one(Conjunct::All(depth, body)),
         }
     }
 
-    fn one(ask: Ask) -> Self {
-        Self { tests: Box::default(), others: Box::new([ask]) }
+    fn one(conjunct: Conjunct) -> Self {
+        Self { predicates: Box::default(), others: Box::new([conjunct]) }
     }
 
-    fn test(depth: Option<u8>, test: Test) -> Self {
-        let tested = BoundTest { of_dpu: depth.is_some(), depth: depth.unwrap_or(0), test };
-        Self { tests: Box::new([tested]), others: Box::default() }
+    fn predicate(depth: Option<u8>, predicate: Predicate) -> Self {
+        let bound = BoundPredicate { of_dpu: depth.is_some(), depth: depth.unwrap_or(0), predicate };
+        Self { predicates: Box::new([bound]), others: Box::default() }
     }
 
     pub(crate) fn is_never(&self) -> bool {
-        matches!(*self.others, [Ask::Never])
+        matches!(*self.others, [Conjunct::Never])
     }
 
-    /// The depth of the DPU that all tests are of, if it is one.
+    /// The depth of the DPU that all predicates read, if they read one; none if they read several.
     fn depth(&self) -> Option<Option<u8>> {
-        self.tests.iter().try_fold(None, |depth, test| one_depth(depth, test.of_dpu.then_some(test.depth)))
+        self.predicates
+            .iter()
+            .try_fold(None, |depth, predicate| one_depth(depth, predicate.of_dpu.then_some(predicate.depth)))
     }
 
-    /// The same as one test, if it is nothing but tests of the host and one DPU.
-    fn into_test(self) -> Result<Test, Self> {
+    /// As one closure, if it consists of predicates of the host and one DPU.
+    fn into_predicate(self) -> Result<Predicate, Self> {
         if self.depth().is_none() || !self.others.is_empty() {
             return Err(self);
         }
-        Ok(match <[BoundTest; 1]>::try_from(Vec::from(self.tests)) {
-            Ok([only]) => only.test,
-            Err(tests) => Box::new(move |host, dpu| hold(&tests, host, dpu)),
+        Ok(match <[BoundPredicate; 1]>::try_from(Vec::from(self.predicates)) {
+            Ok([only]) => only.predicate,
+            Err(predicates) => Box::new(move |host, dpu| hold(&predicates, host, dpu)),
         })
     }
 
-    /// The same as a test of the host and a DPU, if it asks about no other DPU.
-    pub(crate) fn into_test_of_each(self, depth: u8) -> Result<Test, Self> {
+    /// As one closure of the host and the DPU at `depth`, if it reads no other DPU.
+    pub(crate) fn into_dpu_predicate(self, depth: u8) -> Result<Predicate, Self> {
         match self.depth() {
-            Some(of) if of.is_none_or(|of| of == depth) => self.into_test(),
+            Some(of) if of.is_none_or(|of| of == depth) => self.into_predicate(),
             _ => Err(self),
         }
     }
 
     #[inline]
     pub(crate) fn hold(&self, env: &Env<'_>) -> Evaluated<bool> {
-        for tested in &self.tests {
-            if !(tested.test)(env.host, env.dpu(tested.depth)) {
+        for bound in &self.predicates {
+            if !(bound.predicate)(env.host, env.dpu(bound.depth)) {
                 return Ok(false);
             }
         }
@@ -171,20 +180,20 @@ impl Asks {
     }
 }
 
-fn hold(tests: &[BoundTest], host: &Snapshot, dpu: &Dpu) -> bool {
-    tests.iter().all(|tested| (tested.test)(host, dpu))
+fn hold(predicates: &[BoundPredicate], host: &Snapshot, dpu: &Dpu) -> bool {
+    predicates.iter().all(|bound| (bound.predicate)(host, dpu))
 }
 
-fn all(asks: &[Ask], env: &Env<'_>) -> Evaluated<bool> {
-    for ask in asks {
-        if !ask.holds(env)? {
+fn all(conjunction: &[Conjunct], env: &Env<'_>) -> Evaluated<bool> {
+    for conjunct in conjunction {
+        if !conjunct.holds(env)? {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// The depth of the DPU that two predicates are of, if it is one; neither has to be of a DPU.
+/// The common depth of two predicates, either of which may read no DPU; none if they read different DPUs.
 fn one_depth(a: Option<u8>, b: Option<u8>) -> Option<Option<u8>> {
     match (a, b) {
         (Some(a), Some(b)) => (a == b).then_some(Some(a)),
@@ -192,7 +201,7 @@ fn one_depth(a: Option<u8>, b: Option<u8>) -> Option<Option<u8>> {
     }
 }
 
-impl Ask {
+impl Conjunct {
     #[inline]
     fn holds(&self, env: &Env<'_>) -> Evaluated<bool> {
         match self {
@@ -213,7 +222,7 @@ impl Ask {
     }
 
     fn can_fail(&self) -> bool {
-        let some = |asks: &Asks| asks.others.iter().any(Self::can_fail);
+        let some = |conjunction: &Conjunction| conjunction.others.iter().any(Self::can_fail);
         match self {
             Self::Never => false,
             Self::Not(inner) | Self::Any(_, inner) | Self::All(_, inner) => some(inner),
@@ -224,25 +233,25 @@ impl Ask {
 }
 
 impl Expr {
-    pub(crate) fn compile(&self, reports: &Arc<Reports>) -> Asks {
-        if let Some((fact, question)) = self.question() {
-            return Asks::test(fact.dpu(), (fact.fact.test)(question));
+    pub(crate) fn compile(&self, reports: &Arc<Reports>) -> Conjunction {
+        if let Some((fact, predicate)) = self.predicate() {
+            return Conjunction::predicate(fact.dpu(), (fact.fact.compile)(predicate));
         }
         match self {
-            Self::Bool(true) => Asks::default(),
-            Self::Bool(false) => Asks::one(Ask::Never),
-            Self::Apply(Op::And, parts) => Asks::all(parts.iter().map(|part| part.compile(reports))),
-            Self::Apply(Op::Or, parts) => Asks::one_of(parts.iter().map(|part| part.compile(reports)).collect()),
+            Self::Bool(true) => Conjunction::default(),
+            Self::Bool(false) => Conjunction::one(Conjunct::Never),
+            Self::Apply(Op::And, parts) => Conjunction::all(parts.iter().map(|part| part.compile(reports))),
+            Self::Apply(Op::Or, parts) => Conjunction::one_of(parts.iter().map(|part| part.compile(reports)).collect()),
             Self::Apply(Op::Not, parts) if parts.len() == 1 => parts[0].compile(reports).not(),
             Self::Each(Quantifier::Any, depth, parts) if parts.len() == 1 => {
-                parts[0].compile(reports).of_some_dpu(*depth)
+                parts[0].compile(reports).for_any_dpu(*depth)
             }
             Self::Each(Quantifier::All, depth, parts) if parts.len() == 1 => {
-                parts[0].compile(reports).of_all_dpus(*depth)
+                parts[0].compile(reports).for_all_dpus(*depth)
             }
             Self::Report(at, Query::Has { probe, class }) => {
                 match AlertQuery::prepare(reports, *at, probe.clone(), class.clone()) {
-                    Some(query) => Asks::test(at.dpu, Box::new(move |host, dpu| query.found(host, dpu))),
+                    Some(query) => Conjunction::predicate(at.dpu, Box::new(move |host, dpu| query.found(host, dpu))),
                     None => self.tree(reports),
                 }
             }
@@ -250,38 +259,38 @@ impl Expr {
         }
     }
 
-    fn tree(&self, reports: &Reports) -> Asks {
-        Asks::one(Ask::Tree(Box::new(self.clone()), self.fails(reports)))
+    fn tree(&self, reports: &Reports) -> Conjunction {
+        Conjunction::one(Conjunct::Tree(Box::new(self.clone()), self.fails(reports)))
     }
 
     fn fails(&self, reports: &Reports) -> bool {
         self.can_fail(&|report| reports.can_fail(report))
     }
 
-    /// The predicate as a question about one fact, if it is one.
-    fn question(&self) -> Option<(FactRef, Question)> {
+    /// As a predicate of one fact, if it is one.
+    fn predicate(&self) -> Option<(FactRef, FactPredicate)> {
         let Self::Apply(op, parts) = self else {
             return match self {
-                Self::Fact(fact) => Some((*fact, Question::Is(true))),
+                Self::Fact(fact) => Some((*fact, FactPredicate::Is(true))),
                 _ => None,
             };
         };
         match (op, &**parts) {
-            (Op::Known, [Self::Fact(fact)]) => Some((*fact, Question::Known(true))),
+            (Op::Known, [Self::Fact(fact)]) => Some((*fact, FactPredicate::Known(true))),
             (Op::Not, [inner]) => {
-                let (fact, question) = inner.question()?;
-                Some((fact, question.not()?))
+                let (fact, predicate) = inner.predicate()?;
+                Some((fact, predicate.not()?))
             }
             (Op::Equal, [Self::Fact(fact), Self::Text(text)] | [Self::Text(text), Self::Fact(fact)]) => {
                 let absent = text.is_empty() && !fact.fact.optional;
-                Some((*fact, Question::Word { words: [text.clone()].into(), among: true, absent }))
+                Some((*fact, FactPredicate::OneOf { words: [text.clone()].into(), among: true, absent }))
             }
-            (Op::Contains, [Self::Words(words), Self::Fact(fact)]) => {
+            (Op::Contains, [Self::TextList(words), Self::Fact(fact)]) => {
                 let absent = words.iter().any(|word| word.is_empty()) && !fact.fact.optional;
-                Some((*fact, Question::Word { words: (**words).into(), among: true, absent }))
+                Some((*fact, FactPredicate::OneOf { words: (**words).into(), among: true, absent }))
             }
             (Op::Within, [Self::Fact(fact), Self::Text(prefix)]) => {
-                Some((*fact, Question::Within(prefix.clone(), true)))
+                Some((*fact, FactPredicate::Within(prefix.clone(), true)))
             }
             (op, [Self::Fact(fact), Self::Int(number)]) => {
                 let compare = op.compare()?;
@@ -297,55 +306,56 @@ impl Expr {
         }
     }
 
-    /// A comparison of two facts, of which one DPU at most is asked, or with the number of DPUs.
-    fn of_two_values(&self) -> Option<Asks> {
+    /// A comparison of two facts of at most one DPU, or with the number of DPUs.
+    fn of_two_values(&self) -> Option<Conjunction> {
         let Self::Apply(op, parts) = self else { return None };
         let compare = op.compare()?;
         match &**parts {
             [Self::Fact(a), Self::Fact(b)] if compare == Compare::Equal => {
                 let depth = one_depth(a.dpu(), b.dpu())?;
                 match ((a.fact.typed)(), (b.fact.typed)()) {
-                    (Typed::Bool(left), Typed::Bool(right)) => {
-                        Some(Asks::test(depth, Box::new(move |host, dpu| left(host, dpu) == right(host, dpu))))
-                    }
-                    (Typed::Version(left), Typed::Version(right)) => {
+                    (FieldGetter::Bool(left), FieldGetter::Bool(right)) => Some(Conjunction::predicate(
+                        depth,
+                        Box::new(move |host, dpu| left(host, dpu) == right(host, dpu)),
+                    )),
+                    (FieldGetter::Version(left), FieldGetter::Version(right)) => {
                         let same = move |host: &Snapshot, dpu: &Dpu| {
                             let left = left(host, dpu);
                             left.is_some() && left == right(host, dpu)
                         };
-                        Some(Asks::test(depth, Box::new(same)))
+                        Some(Conjunction::predicate(depth, Box::new(same)))
                     }
                     _ => None,
                 }
             }
             [Self::Dpus, Self::Fact(fact)] => {
-                let Typed::Int(field) = (fact.fact.typed)() else { return None };
+                let FieldGetter::Int(field) = (fact.fact.typed)() else { return None };
                 let dpus = move |host: &Snapshot, dpu: &Dpu| compare.holds(dpus(host), *field(host, dpu));
-                Some(Asks::test(fact.dpu(), Box::new(dpus)))
+                Some(Conjunction::predicate(fact.dpu(), Box::new(dpus)))
             }
             [Self::Dpus, Self::Int(number)] => {
                 let number = *number;
-                Some(Asks::test(None, Box::new(move |host, _| compare.holds(dpus(host), number))))
+                Some(Conjunction::predicate(None, Box::new(move |host, _| compare.holds(dpus(host), number))))
             }
             _ => None,
         }
     }
 
-    /// Any predicate that cannot fail and asks about one DPU at most.
-    fn of_one_dpu(&self, reports: &Arc<Reports>) -> Option<Asks> {
+    /// Any expression that cannot fail and reads at most one DPU.
+    fn of_one_dpu(&self, reports: &Arc<Reports>) -> Option<Conjunction> {
         let depths = self.dpus();
         if self.fails(reports) || depths.len() > 1 {
             return None;
         }
         let (expr, reports) = (self.clone(), reports.clone());
-        let test = move |host: &Snapshot, dpu: &Dpu| expr.holds(&Env::of_dpu(host, dpu, &reports)) == Ok(true);
-        Some(Asks::test(depths.first().copied(), Box::new(test)))
+        let predicate = move |host: &Snapshot, dpu: &Dpu| expr.holds(&Env::of_dpu(host, dpu, &reports)) == Ok(true);
+        Some(Conjunction::predicate(depths.first().copied(), Box::new(predicate)))
     }
 }
 
-fn between(compare: Compare, number: i64, absent: bool) -> Question {
+fn between(compare: Compare, number: i64, absent: bool) -> FactPredicate {
     let (least, most) = compare.range(number);
-    Question::Between { least, most, absent }
+    FactPredicate::Between { least, most, absent }
 }
 
 fn dpus(host: &Snapshot) -> i64 {

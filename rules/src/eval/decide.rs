@@ -1,15 +1,15 @@
-//! Rule set and snapshot to decision: pure, bounded, without allocation until an arm decides.
+//! Decides: rule set and snapshot to decision. Pure, bounded, without allocation until an arm decides.
 //!
 //! Arms are read top to bottom, those of rules for any state first, and the first that applies decides. A guard that
 //! fails counts as a closed gate: the host stays and the failure is its outcome.
 
-mod divert;
 mod dpus;
+mod fallback;
 mod outcome;
 
 use std::sync::Arc;
 
-pub use divert::Diversion;
+pub use fallback::Fallback;
 
 use crate::{
     eval::{
@@ -23,14 +23,14 @@ use crate::{
         guard::Selection,
         pack::{Arm, DeclaredState},
         snapshot::{Dpu, Snapshot},
-        trace::{ArmResult, Decided, Step, Trace},
+        trace::{ArmResult, Decided, Trace, TraceStep},
     },
 };
 
-/// Takes note of the arms that were tried.
+/// Records the arms that were tried.
 pub(crate) trait Tracer {
     fn step(&mut self, arm: usize, dpu: Option<usize>, result: ArmResult);
-    /// None of these applies.
+    /// None of these arms applies.
     fn skip(&mut self, steps: &[PreparedArm]);
 }
 
@@ -41,11 +41,11 @@ impl Tracer for Trace {
 
     fn step(&mut self, arm: usize, dpu: Option<usize>, result: ArmResult) {
         let arm = u32::try_from(arm).unwrap_or(u32::MAX);
-        self.steps.push(Step { arm, dpu: dpu.and_then(|dpu| u16::try_from(dpu).ok()), result });
+        self.steps.push(TraceStep { arm, dpu: dpu.and_then(|dpu| u16::try_from(dpu).ok()), result });
     }
 }
 
-/// Takes note of nothing.
+/// Records nothing.
 struct Untraced;
 
 impl Tracer for Untraced {
@@ -53,9 +53,9 @@ impl Tracer for Untraced {
     fn step(&mut self, _: usize, _: Option<usize>, _: ArmResult) {}
 }
 
-/// What the arms of a state came to.
-pub(crate) enum Outcome<'r> {
-    /// This arm decides, for the host, or for the DPU it was tried for.
+/// The result of a state's arms.
+pub(crate) enum ArmsOutcome<'r> {
+    /// This arm decides, for the host or for the DPU it was tried for.
     Arm(&'r Arm),
     /// The gate of this arm is closed.
     Closed(&'r Arm, usize),
@@ -85,9 +85,9 @@ impl RuleSet {
             return unknown_state(&snapshot.state.path);
         };
         let env = self.env(snapshot);
-        if prepared.some_any_applies.as_ref().is_none_or(|some| some.to(&env)) {
+        if prepared.any_arm_applies.as_ref().is_none_or(|some| some.to(&env)) {
             let any = self.run(prepared.any_steps.iter(), &env, None, tracer);
-            if !matches!(any, Outcome::Nothing) {
+            if !matches!(any, ArmsOutcome::Nothing) {
                 return self.conclude(any, state, &env);
             }
         } else {
@@ -100,14 +100,14 @@ impl RuleSet {
         self.conclude(outcome, state, &env)
     }
 
-    /// Reads arms until one decides.
+    /// Evaluates arms until one decides.
     fn run<'r>(
         &'r self,
         steps: impl Iterator<Item = &'r PreparedArm>,
         env: &Env<'_>,
         dpu: Option<usize>,
         tracer: &mut impl Tracer,
-    ) -> Outcome<'r> {
+    ) -> ArmsOutcome<'r> {
         let arm = |number: usize| self.arms.get(number);
         for step in steps {
             let number = step.number;
@@ -119,43 +119,43 @@ impl RuleSet {
                 }
                 Err(error) => {
                     tracer.step(number, dpu, ArmResult::Failed);
-                    return arm(number).map_or(Outcome::Nothing, |arm| Outcome::Failed(error, arm, None));
+                    return arm(number).map_or(ArmsOutcome::Nothing, |arm| ArmsOutcome::Failed(error, arm, None));
                 }
             }
-            let (gate, asks) = match &step.outcome {
-                ArmOutcome::Gate(gate, asks) => (*gate, asks),
+            let (gate, condition) = match &step.outcome {
+                ArmOutcome::Gate(gate, condition) => (*gate, condition),
                 ArmOutcome::Stays => {
                     tracer.step(number, dpu, ArmResult::Blocked);
-                    return arm(number).map_or(Outcome::Nothing, Outcome::Arm);
+                    return arm(number).map_or(ArmsOutcome::Nothing, ArmsOutcome::Arm);
                 }
                 ArmOutcome::Moves => {
                     tracer.step(number, dpu, ArmResult::Taken);
-                    return arm(number).map_or(Outcome::Nothing, Outcome::Arm);
+                    return arm(number).map_or(ArmsOutcome::Nothing, ArmsOutcome::Arm);
                 }
             };
-            match asks.hold(env) {
+            match condition.hold(env) {
                 Ok(true) => tracer.step(number, dpu, ArmResult::Passed),
                 Ok(false) => {
                     tracer.step(number, dpu, ArmResult::Blocked);
-                    return arm(number).map_or(Outcome::Nothing, |arm| Outcome::Closed(arm, gate));
+                    return arm(number).map_or(ArmsOutcome::Nothing, |arm| ArmsOutcome::Closed(arm, gate));
                 }
                 Err(error) => {
                     tracer.step(number, dpu, ArmResult::Failed);
-                    return arm(number).map_or(Outcome::Nothing, |arm| Outcome::Failed(error, arm, Some(gate)));
+                    return arm(number).map_or(ArmsOutcome::Nothing, |arm| ArmsOutcome::Failed(error, arm, Some(gate)));
                 }
             }
         }
-        Outcome::Nothing
+        ArmsOutcome::Nothing
     }
 
-    /// The first moment, in seconds from now, at which time alone can change what this state's arms say.
+    /// Seconds until time alone can change which arm of this state applies.
     pub(crate) fn recheck_after(&self, state: &DeclaredState, env: &Env<'_>) -> Option<i64> {
         let (_, prepared) = self.prepared(&state.path)?;
         prepared.timed.next_flip(env)
     }
 }
 
-/// The arm's actions, with the DPUs they are for filled in.
+/// The arm's actions with their DPUs.
 #[inline]
 fn actions(arm: &Arm, env: &Env<'_>, dpu: Option<&Dpu>) -> Result<Vec<Action>, GuardError> {
     if arm.actions.is_empty() { Ok(Vec::new()) } else { filled_in(arm, env, dpu) }

@@ -1,4 +1,4 @@
-//! What a guard is asked about: a host, and the DPUs and texts bound to its parameters.
+//! The environment of an evaluation: a host, and the DPUs and texts bound to parameters.
 
 use crate::ir::{
     expr::{DEPTH, Owner, Record, seconds_since},
@@ -7,7 +7,7 @@ use crate::ir::{
     snapshot::{ActionRecord, ActionStatus, Dpu, NO_DPU, Snapshot},
 };
 
-/// What a guard is asked about.
+/// A host with bindings of DPUs and texts.
 #[derive(Clone, Copy)]
 pub(crate) struct Env<'a> {
     pub(crate) host: &'a Snapshot,
@@ -60,7 +60,7 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// What is on record of a counter, a note or an action.
+    /// Reads a counter, a note or the record of an action.
     pub(crate) fn record(&self, owner: Owner, record: Record, name: &str) -> Operand<'a> {
         let action = || self.action(owner, name);
         let is = |status| action().is_some_and(|action| action.status == status).into();

@@ -1,17 +1,17 @@
-//! What guards mean: the answer of an expression for one host, and if somebody watches, what was looked at.
+//! Evaluates expressions for one host. An observer can record what was read.
 
 use crate::{
     eval::env::Env,
     ir::{
         expr::{Evaluated, Expr, FactRef, Owner, Quantifier, Query, Record, ReportRef},
-        guard::{Guard, Number},
+        guard::{Guard, TimeLimit},
         operand::Operand,
         operators::Op,
     },
 };
 
-/// Takes note of what is looked at. Who explains is shown all that decides, not only the first part that does.
-pub(crate) trait Watch {
+/// Is told what the evaluation reads. If it explains, it is shown all parts that decide, not only the first one.
+pub(crate) trait Observer {
     const EXPLAINS: bool;
     fn fact(&mut self, _fact: &FactRef, _env: &Env<'_>) {}
     fn record(&mut self, _owner: Owner, _record: Record, _name: &str, _env: &Env<'_>) {}
@@ -19,10 +19,10 @@ pub(crate) trait Watch {
     fn dpus(&mut self, _env: &Env<'_>) {}
 }
 
-/// Takes note of nothing.
-pub(crate) struct Unwatched;
+/// Ignores everything.
+pub(crate) struct Unobserved;
 
-impl Watch for Unwatched {
+impl Observer for Unobserved {
     const EXPLAINS: bool = false;
 }
 
@@ -32,9 +32,9 @@ impl Guard {
     }
 }
 
-impl Number {
+impl TimeLimit {
     pub(crate) fn value(&self, env: &Env<'_>) -> Evaluated<i64> {
-        self.expr.eval(env, &mut Unwatched).map(|value| value.int())
+        self.expr.eval(env, &mut Unobserved).map(|value| value.int())
     }
 }
 
@@ -47,80 +47,82 @@ impl FactRef {
 }
 
 impl Expr {
-    /// The answer of an expression that is true or false.
+    /// The value of a bool expression.
     pub(crate) fn holds(&self, env: &Env<'_>) -> Evaluated<bool> {
-        self.eval(env, &mut Unwatched).map(|answer| answer == true)
+        self.eval(env, &mut Unobserved).map(|answer| answer == true)
     }
 
-    pub(crate) fn eval<'a, W: Watch>(&'a self, env: &Env<'a>, watch: &mut W) -> Evaluated<Operand<'a>> {
+    pub(crate) fn eval<'a, W: Observer>(&'a self, env: &Env<'a>, observer: &mut W) -> Evaluated<Operand<'a>> {
         Ok(match self {
             Self::Bool(value) => Operand::Bool(*value),
             Self::Int(value) => Operand::Int(*value),
             Self::Text(text) => Operand::Text((&**text).into()),
-            Self::Words(words) => Operand::Words(words),
-            Self::Numbers(numbers) => Operand::Numbers(numbers),
+            Self::TextList(words) => Operand::TextList(words),
+            Self::IntList(numbers) => Operand::IntList(numbers),
             Self::Fact(fact) => {
-                watch.fact(fact, env);
+                observer.fact(fact, env);
                 fact.value(env)
             }
             Self::Item(depth) => Operand::Text(env.item(*depth).into()),
             Self::Record(owner, record, name) => {
-                watch.record(*owner, *record, name, env);
+                observer.record(*owner, *record, name, env);
                 env.record(*owner, *record, name)
             }
             Self::Report(at, query) => {
-                watch.report(*at, query, env);
+                observer.report(*at, query, env);
                 env.reports.ask(*at, query, env)?
             }
             Self::Dpus => {
-                watch.dpus(env);
+                observer.dpus(env);
                 Operand::Int(i64::try_from(env.host.dpus.len()).unwrap_or(i64::MAX))
             }
-            Self::Each(quantifier, depth, parts) => return each(*quantifier, *depth, parts, env, watch),
+            Self::Each(quantifier, depth, parts) => return each(*quantifier, *depth, parts, env, observer),
             Self::If(parts) => {
-                let chosen = if parts[0].eval(env, watch)? == true { &parts[1] } else { &parts[2] };
-                return chosen.eval(env, watch);
+                let chosen = if parts[0].eval(env, observer)? == true { &parts[1] } else { &parts[2] };
+                return chosen.eval(env, observer);
             }
             Self::Apply(Op::And, parts) => {
-                let some_fails = several(parts.iter().map(|part| (part, *env)), false, watch)?;
+                let some_fails = several(parts.iter().map(|part| (part, *env)), false, observer)?;
                 Operand::Bool(!some_fails)
             }
-            Self::Apply(Op::Or, parts) => Operand::Bool(several(parts.iter().map(|part| (part, *env)), true, watch)?),
-            Self::Apply(op, parts) => return apply(*op, parts, env, watch),
+            Self::Apply(Op::Or, parts) => {
+                Operand::Bool(several(parts.iter().map(|part| (part, *env)), true, observer)?)
+            }
+            Self::Apply(op, parts) => return apply(*op, parts, env, observer),
         })
     }
 }
 
-/// An operator on the values of all its parts. Who explains is shown those after one that fails, too.
-fn apply<'a, W: Watch>(op: Op, parts: &'a [Expr], env: &Env<'a>, watch: &mut W) -> Evaluated<Operand<'a>> {
+/// Applies an operator to the values of its parts. An explaining observer is shown parts after a failing one as well.
+fn apply<'a, W: Observer>(op: Op, parts: &'a [Expr], env: &Env<'a>, observer: &mut W) -> Evaluated<Operand<'a>> {
     let apply = op.entry().apply;
     match parts {
-        [only] => apply(&[only.eval(env, watch)?]),
-        [left, right] if !W::EXPLAINS => apply(&[left.eval(env, watch)?, right.eval(env, watch)?]),
+        [only] => apply(&[only.eval(env, observer)?]),
+        [left, right] if !W::EXPLAINS => apply(&[left.eval(env, observer)?, right.eval(env, observer)?]),
         parts if W::EXPLAINS => {
-            let values: Vec<_> = parts.iter().map(|part| part.eval(env, watch)).collect();
+            let values: Vec<_> = parts.iter().map(|part| part.eval(env, observer)).collect();
             apply(&values.into_iter().collect::<Evaluated<Vec<_>>>()?)
         }
-        parts => apply(&parts.iter().map(|part| part.eval(env, watch)).collect::<Evaluated<Vec<_>>>()?),
+        parts => apply(&parts.iter().map(|part| part.eval(env, observer)).collect::<Evaluated<Vec<_>>>()?),
     }
 }
 
-/// Some part answers `deciding`; those after the first one that does, or after an error, are not asked for.
-fn several<'a, W: Watch>(
+/// Whether some part has the value `deciding`. Stops at the first one that has, or at an error.
+fn several<'a, W: Observer>(
     parts: impl Iterator<Item = (&'a Expr, Env<'a>)> + Clone,
     deciding: bool,
-    watch: &mut W,
+    observer: &mut W,
 ) -> Evaluated<bool> {
     let mut decide = |(part, env): (&'a Expr, Env<'a>)| part.holds(&env).map(|holds| holds == deciding);
     if !W::EXPLAINS {
         return parts.map(decide).find(|decides| *decides != Ok(false)).unwrap_or(Ok(false));
     }
     let answers: Vec<Evaluated<bool>> = parts.clone().map(&mut decide).collect();
-    // Those that decide are shown, else all. If one is enough to hold, the first one is shown; of parts that all have to
-    // hold every one that does not.
+    // The observer is shown the deciding parts, else all. Of an `any` the first deciding part explains enough; of an `all`
+    // every part that does not hold is shown.
     let most = if deciding { 1 } else { usize::MAX };
     let decisive = || parts.clone().zip(&answers).filter(|(_, decides)| **decides != Ok(false)).take(most);
-    let mut show = |(part, env): (&'a Expr, Env<'a>)| drop(part.eval(&env, watch));
+    let mut show = |(part, env): (&'a Expr, Env<'a>)| drop(part.eval(&env, observer));
     if decisive().next().is_some() {
         decisive().for_each(|(part, _)| show(part));
     } else {
@@ -129,38 +131,38 @@ fn several<'a, W: Watch>(
     answers.into_iter().find(|decides| *decides != Ok(false)).unwrap_or(Ok(false))
 }
 
-/// A body for each DPU, or for each text of the list behind it.
-fn each<'a, W: Watch>(
+/// Evaluates a body for each DPU, or for each text of a list.
+fn each<'a, W: Observer>(
     quantifier: Quantifier,
     depth: u8,
     parts: &'a [Expr],
     env: &Env<'a>,
-    watch: &mut W,
+    observer: &mut W,
 ) -> Evaluated<Operand<'a>> {
     let [body, list @ ..] = parts else { return Ok(Operand::Absent) };
     match list {
-        [] => over(quantifier, env.host.dpus.iter().map(|dpu| (body, env.with(depth, dpu))), watch),
-        [list, ..] => match list.eval(env, watch)? {
+        [] => over(quantifier, env.host.dpus.iter().map(|dpu| (body, env.with(depth, dpu))), observer),
+        [list, ..] => match list.eval(env, observer)? {
             Operand::Texts(texts) => {
-                over(quantifier, texts.iter().map(|text| (body, env.with_item(depth, text))), watch)
+                over(quantifier, texts.iter().map(|text| (body, env.with_item(depth, text))), observer)
             }
             _ => Ok(Operand::Absent),
         },
     }
 }
 
-fn over<'a, W: Watch>(
+fn over<'a, W: Observer>(
     quantifier: Quantifier,
     members: impl Iterator<Item = (&'a Expr, Env<'a>)> + Clone,
-    watch: &mut W,
+    observer: &mut W,
 ) -> Evaluated<Operand<'a>> {
     match quantifier {
-        Quantifier::Any => Ok(several(members, true, watch)?.into()),
-        Quantifier::All => Ok((!several(members, false, watch)?).into()),
+        Quantifier::Any => Ok(several(members, true, observer)?.into()),
+        Quantifier::All => Ok((!several(members, false, observer)?).into()),
         Quantifier::Count => {
             let mut count = 0;
             for (body, env) in members {
-                count += i64::from(body.eval(&env, watch)? == true);
+                count += i64::from(body.eval(&env, observer)? == true);
             }
             Ok(Operand::Int(count))
         }

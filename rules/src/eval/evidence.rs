@@ -1,11 +1,11 @@
-//! Why a guard answered as it did: the facts that made it so, with their values and the DPU they are of.
+//! Why a guard has its value: the deciding facts, with their values and DPUs.
 //!
-//! If a guard over all DPUs fails, every DPU that fails it is named, not the first one found.
+//! If a guard over all DPUs does not hold, every DPU that fails it is named, not only the first one.
 
 use crate::{
     eval::{
         env::Env,
-        evaluate::Watch,
+        evaluate::Observer,
         health::{Content, Contribution},
     },
     ir::{
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// The facts and alerts behind one answer.
+/// The facts and alerts behind the value of a guard.
 #[derive(Debug, Default)]
 pub(crate) struct Evidence {
     pub(crate) facts: Vec<FactSeen>,
@@ -25,21 +25,21 @@ pub(crate) struct Evidence {
 }
 
 impl Guard {
-    /// The facts behind the guard's answer.
+    /// The facts behind the guard's value.
     pub(crate) fn explain(&self, env: &Env<'_>) -> Evidence {
         let mut evidence = Evidence::default();
-        // An error is a part of the decision; what led to it is noted.
+        // The decision reports an error; the evidence for it is kept here.
         let _ = self.expr.eval(env, &mut evidence);
         evidence
     }
 }
 
-/// Name of a DPU for people.
+/// Name of a DPU for operators.
 pub(crate) fn dpu_name(dpu: &Dpu) -> String {
     if dpu.name.is_empty() { dpu.id.clone() } else { dpu.name.clone() }
 }
 
-impl Watch for Evidence {
+impl Observer for Evidence {
     const EXPLAINS: bool = true;
 
     fn fact(&mut self, at: &FactRef, env: &Env<'_>) {

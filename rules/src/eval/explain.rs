@@ -1,18 +1,18 @@
-//! A decision with everything that was looked at, for people.
+//! Explanations of decisions for operators, and other questions about a host: time limit, health reports.
 
 use crate::{
     eval::{RuleSet, env::Env, evidence::Evidence},
     ir::{
         expr::ReportRef,
-        guard::{Guard, Wanted},
+        guard::{Guard, Polarity},
         pack::{Arm, Verb},
         snapshot::{HealthReport, Snapshot},
-        trace::{ArmResult, ArmTrace, Explanation, Step},
+        trace::{ArmResult, ArmTrace, Explanation, TraceStep},
     },
 };
 
 impl RuleSet {
-    /// [`RuleSet::decide`] with all that was looked at, for people. Slower.
+    /// [`RuleSet::decide`] with everything that was read, for operators. Slower.
     #[must_use]
     pub fn explain(&self, snapshot: &Snapshot) -> Explanation {
         let decided = self.decide(snapshot);
@@ -78,15 +78,15 @@ impl RuleSet {
         self.reports.reports.iter().map(|report| (report.name.as_str(), report.of_dpu))
     }
 
-    fn bind<'a>(&self, step: &Step, env: &Env<'a>) -> Env<'a> {
+    fn bind<'a>(&self, step: &TraceStep, env: &Env<'a>) -> Env<'a> {
         match step.dpu.and_then(|dpu| env.host.dpus.get(usize::from(dpu))) {
             Some(dpu) => env.with(0, dpu),
             None => *env,
         }
     }
 
-    /// The facts behind what came of one arm.
-    fn evidence(&self, arm: &Arm, step: &Step, env: &Env<'_>) -> Evidence {
+    /// The facts behind the result of one arm.
+    fn evidence(&self, arm: &Arm, step: &TraceStep, env: &Env<'_>) -> Evidence {
         let env = self.bind(step, env);
         let mut evidence = Evidence::default();
         let mut add = |more: Evidence| {
@@ -97,10 +97,10 @@ impl RuleSet {
             }
             evidence.alerts.extend(more.alerts);
         };
-        // Of an arm that was skipped the condition that did not hold tells why, of others all do.
+        // A skipped arm is explained by the condition that did not hold, others by all conditions.
         let skipped = step.result == ArmResult::Skipped;
-        for (guard, wanted) in &arm.conditions {
-            let held = guard.holds(&env) == Ok(*wanted == Wanted::Yes);
+        for (guard, polarity) in &arm.conditions {
+            let held = guard.holds(&env) == Ok(*polarity == Polarity::When);
             if !skipped || !held {
                 add(guard.explain(&env));
             }
@@ -129,7 +129,7 @@ impl RuleSet {
         }
     }
 
-    fn error(&self, arm: &Arm, step: &Step, env: &Env<'_>) -> Option<String> {
+    fn error(&self, arm: &Arm, step: &TraceStep, env: &Env<'_>) -> Option<String> {
         if step.result != ArmResult::Failed {
             return None;
         }

@@ -1,7 +1,7 @@
-//! What stored health reports add up to, as the pack's declarations say.
+//! Combines stored health reports as the pack declares.
 //!
-//! The engine knows how reports are built and merged. Which reports exist for a rule to look at, what stands in for
-//! what and which probe or classification matters is declared by the pack.
+//! The engine knows how to combine and merge. The pack declares which reports exist, what replaces what, and which probes
+//! and classifications matter.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::{
     ir::{
         expr::{Evaluated, Query, ReportRef},
         guard::Guard,
-        health::{Part, Report, Reports, Source},
+        health::{Part, Report, Reports, Source, StoredReports},
         operand::Operand,
         snapshot::{Dpu, HealthAlert, HealthReport, HealthSuccess},
     },
@@ -39,7 +39,7 @@ impl<'a> Contribution<'a> {
     }
 }
 
-/// Goes on with the next contribution if it answers true.
+/// Returns whether to continue with the next contribution.
 type Visit<'v, 'a> = &'v mut dyn FnMut(Contribution<'a>) -> bool;
 
 impl Reports {
@@ -60,10 +60,10 @@ impl Reports {
         })
     }
 
-    /// Shows `visit` the contributions to a report, in order.
+    /// Visits the contributions to a report, in order.
     pub(crate) fn visit<'a>(&'a self, at: ReportRef, env: &Env<'a>, visit: Visit<'_, 'a>) -> Evaluated<()> {
         let Some(report) = self.reports.get(at.report) else { return Ok(()) };
-        // Guards of a DPU's report see that DPU as their own.
+        // Guards of a DPU's report read that DPU.
         let bound = if report.of_dpu { env.with(0, env.dpu(at.dpu.unwrap_or(0))) } else { *env };
         for part in &report.parts {
             let own_guard = !matches!(part.source, Source::Dpus(_));
@@ -79,7 +79,7 @@ impl Reports {
         Ok(())
     }
 
-    /// Answers whether the part is there, and whether to go on.
+    /// Returns whether the part is present, and whether to continue.
     fn visit_part<'a>(
         &'a self,
         report: &Report,
@@ -90,20 +90,14 @@ impl Reports {
     ) -> Evaluated<(bool, bool)> {
         let (host, dpu) = (&env.host.health, env.dpu(0));
         let of = report.of_dpu.then_some(dpu);
-        let mut one = |stored: &'a Option<HealthReport>| {
-            let more = stored
-                .as_ref()
-                .is_none_or(|stored| visit(Contribution { content: Content::Stored(stored), classified, dpu: of }));
-            (stored.is_some(), more)
-        };
         let (present, more) = match &part.source {
-            Source::HostReplace => one(&host.replace),
-            Source::RackReplace => one(&host.rack_replace),
-            Source::DpuReplace => one(&dpu.health.replace),
-            Source::DpuAgent => one(&dpu.health.agent),
-            Source::HostMerge => many(part, &host.merges, classified, of, visit),
-            Source::RackMerge => many(part, &host.rack_merges, classified, of, visit),
-            Source::DpuMerge => many(part, &dpu.health.merges, classified, of, visit),
+            Source::Stored(stored) => match stored.reports(host, &dpu.health) {
+                StoredReports::One(stored) => {
+                    let report = |stored| visit(Contribution { content: Content::Stored(stored), classified, dpu: of });
+                    (stored.is_some(), stored.is_none_or(report))
+                }
+                StoredReports::Many(stored) => many(part, stored, classified, of, visit),
+            },
             Source::Alert(alert) => (true, visit(Contribution { content: Content::Made(alert), classified, dpu: of })),
             Source::Dpus(of_each) => {
                 let mut more = true;
@@ -142,7 +136,7 @@ impl Reports {
 }
 
 impl Query {
-    /// An alert is what is asked for; its classifications may not count.
+    /// Whether an alert matches; unclassified ones match no classification.
     pub(crate) fn finds(&self, alert: &HealthAlert, classified: bool) -> bool {
         match self {
             Self::Missing => false,
@@ -180,7 +174,7 @@ fn many<'a>(
     (present, true)
 }
 
-/// Reports being merged. An alert beats a success of the same probe and target; two alerts become one.
+/// The state of a merge. An alert wins over a success of the same probe and target; two alerts become one.
 #[derive(Default)]
 struct Merge {
     observed_at: Option<Timestamp>,

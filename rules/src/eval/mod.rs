@@ -1,4 +1,4 @@
-//! Asking: a loaded pack and a snapshot become decisions, explanations and views. Imports `ir` alone.
+//! Evaluation: from a loaded pack and a snapshot to decisions, explanations and views. Imports `ir` alone.
 
 pub(crate) mod alert_query;
 pub(crate) mod compile;
@@ -24,11 +24,11 @@ use crate::{
     },
 };
 
-/// A pack ready to be asked. Immutable; share it by `Arc`.
+/// A pack with its compiled guards. Immutable; share it by `Arc`.
 #[derive(Debug)]
 pub struct RuleSet {
     pack: Pack,
-    /// What is asked in each state of the pack, in the order of its states.
+    /// The compiled arms of each state, in the order of the pack's states.
     prepared: Box<[PreparedState]>,
 }
 
@@ -43,7 +43,7 @@ impl RuleSet {
         Env::new(host, &self.pack.reports)
     }
 
-    /// A state with what is asked in it.
+    /// A state with its compiled arms.
     pub(crate) fn prepared(&self, path: &StatePath) -> Option<(&DeclaredState, &PreparedState)> {
         let number = *self.by_path.get(path.as_str())?;
         Some((self.pack.states.get(number)?, self.prepared.get(number)?))

@@ -1,56 +1,56 @@
-//! What decides whether an arm applies, put together from its conditions when the pack is loaded.
+//! Compiled states: the conditions of all arms, compiled for the state that they are evaluated in. Built once at load.
 
 use std::sync::Arc;
 
 use crate::{
-    eval::{compile::Asks, env::Env, time::Timed},
+    eval::{compile::Conjunction, env::Env, time::Timed},
     ir::{
         expr::Evaluated,
-        guard::{Guard, Wanted},
+        guard::{Guard, Polarity},
         health::Reports,
         pack::{Arm, DeclaredState, Pack, Verb, arm_guards},
-        snapshot::question::Test,
+        snapshot::predicate::Predicate,
         specialise::Specialise,
         state_path::StatePath,
     },
 };
 
-/// What is asked in one state, put together from its arms.
+/// The compiled arms of one state.
 #[derive(Debug)]
 pub(crate) struct PreparedState {
-    /// Arms of rules for any state, to be read one after the other.
+    /// Arms of rules for any state, in order.
     pub(crate) any_steps: Box<[PreparedArm]>,
-    /// Tells in one go whether one of those applies: mostly none does.
-    pub(crate) some_any_applies: Option<SomeApplies>,
+    /// Whether any of those applies, as one closure: mostly none does.
+    pub(crate) any_arm_applies: Option<AnyArmApplies>,
     /// Its own arms.
     pub(crate) steps: Box<[PreparedArm]>,
-    /// What of its guards follows the clock.
+    /// Its expressions that change with time.
     pub(crate) timed: Timed,
 }
 
-/// Where guards are prepared to be asked: in a state, if it is known.
+/// The context of compilation: the state, if it is known.
 struct Preparing<'a> {
     path: Option<&'a StatePath>,
     pack: &'a Pack,
     reports: &'a Arc<Reports>,
-    /// What of the reports follows the clock.
+    /// Expressions of each report that change with time.
     timed_reports: &'a [Timed],
 }
 
 impl Preparing<'_> {
-    fn asks(&self, guard: &Guard, wanted: Wanted) -> Asks {
+    fn condition(&self, guard: &Guard, polarity: Polarity) -> Conjunction {
         let state = Specialise { path: self.path, reports: self.reports };
-        state.expr(&guard.wanted(wanted)).compile(self.reports)
+        state.expr(&guard.condition(polarity)).compile(self.reports)
     }
 
-    /// The conditions of an arm, and that some DPU fits if it chooses DPUs.
-    fn conditions(&self, arm: &Arm) -> Asks {
-        let conditions = arm.conditions.iter().map(|(guard, wanted)| self.asks(guard, *wanted));
-        let select = arm.select.iter().map(|(guard, _)| self.asks(guard, Wanted::Yes).of_some_dpu(0));
-        Asks::all(conditions.chain(select))
+    /// The conditions of an arm, including that some DPU matches its selection.
+    fn conditions(&self, arm: &Arm) -> Conjunction {
+        let conditions = arm.conditions.iter().map(|(guard, polarity)| self.condition(guard, *polarity));
+        let select = arm.select.iter().map(|(guard, _)| self.condition(guard, Polarity::When).for_any_dpu(0));
+        Conjunction::all(conditions.chain(select))
     }
 
-    /// Those of the arms that can apply.
+    /// The arms that can apply.
     fn arms(&self, numbers: &[usize]) -> Box<[PreparedArm]> {
         numbers.iter().filter_map(|number| self.arm(*number)).collect()
     }
@@ -63,7 +63,7 @@ impl Preparing<'_> {
         }
         let outcome = match arm.verb {
             Verb::Pass { gate, .. } => {
-                ArmOutcome::Gate(gate, self.asks(&self.pack.gates.get(gate)?.guard, Wanted::Yes))
+                ArmOutcome::Gate(gate, self.condition(&self.pack.gates.get(gate)?.guard, Polarity::When))
             }
             Verb::Wait(_) | Verb::Fail(_) => ArmOutcome::Stays,
             Verb::Go(_) | Verb::HostGo(_) | Verb::Delete => ArmOutcome::Moves,
@@ -82,11 +82,11 @@ impl Preparing<'_> {
         }
     }
 
-    /// None if it cannot be told without failing.
-    fn some_applies(&self, numbers: &[usize]) -> Option<SomeApplies> {
+    /// None if a condition can fail.
+    fn any_applies(&self, numbers: &[usize]) -> Option<AnyArmApplies> {
         let arms = numbers.iter().filter_map(|number| self.pack.arms.get(*number));
-        let asks = arms.map(|arm| self.conditions(arm)).filter(|asks| !asks.is_never());
-        Asks::one_of(asks.collect()).into_test_of_each(0).ok().map(SomeApplies)
+        let condition = arms.map(|arm| self.conditions(arm)).filter(|condition| !condition.is_never());
+        Conjunction::one_of(condition.collect()).into_dpu_predicate(0).ok().map(AnyArmApplies)
     }
 }
 
@@ -100,7 +100,7 @@ impl PreparedState {
         own.timed(&state.arms, &mut timed);
         Self {
             any_steps: in_state.arms(&state.any_arms),
-            some_any_applies: in_state.some_applies(&state.any_arms),
+            any_arm_applies: in_state.any_applies(&state.any_arms),
             steps: own.arms(&state.arms),
             timed,
         }
@@ -112,18 +112,18 @@ impl PreparedState {
 pub(crate) struct PreparedArm {
     /// Number of the arm.
     pub(crate) number: usize,
-    /// Its conditions hold, and some DPU fits if the arm chooses DPUs.
-    conditions: Asks,
+    /// Its conditions, including that some DPU matches its selection.
+    conditions: Conjunction,
     pub(crate) outcome: ArmOutcome,
 }
 
-/// What the arm does if it applies, as far as reading on depends on it.
+/// What happens if the arm applies.
 #[derive(Debug)]
 pub(crate) enum ArmOutcome {
     Stays,
     Moves,
-    /// With the gate's question.
-    Gate(usize, Asks),
+    /// Continues if the gate's condition holds.
+    Gate(usize, Conjunction),
 }
 
 impl PreparedArm {
@@ -133,16 +133,16 @@ impl PreparedArm {
     }
 }
 
-/// Tells in one go whether one of several arms applies.
-pub(crate) struct SomeApplies(Test);
+/// Whether one of several arms applies, as one closure.
+pub(crate) struct AnyArmApplies(Predicate);
 
-impl std::fmt::Debug for SomeApplies {
+impl std::fmt::Debug for AnyArmApplies {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("SomeApplies")
     }
 }
 
-impl SomeApplies {
+impl AnyArmApplies {
     #[inline]
     pub(crate) fn to(&self, env: &Env<'_>) -> bool {
         (self.0)(env.host, env.dpu(0))

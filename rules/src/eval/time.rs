@@ -1,30 +1,30 @@
-//! When a guard can change its answer by the passing of time alone.
+//! Computes when a guard can change its value by the passing of time alone.
 //!
-//! A comparison of ages is linear in time, so the moment it flips can be computed. Where it cannot, the host is looked
-//! at again after [`FALLBACK`].
+//! Ages are linear in time, so the time at which a comparison flips can be computed. Where it cannot, the host is
+//! evaluated again after [`RECHECK_FALLBACK`].
 
 use crate::{
-    eval::{env::Env, evaluate::Unwatched},
+    eval::{env::Env, evaluate::Unobserved},
     ir::{
         expr::{Expr, FactRef, Quantifier, Record},
         health::{Reports, Source},
         line::{Compare, Line},
         operand::Operand,
-        operators::{Op, Time},
+        operators::{Op, TimeDependence},
         snapshot::FactType,
     },
 };
 
-/// Seconds after which an answer is asked for again if the moment it flips is not known: ages count whole seconds, so no
-/// change is missed.
-const FALLBACK: i64 = 1;
+/// Seconds until the next evaluation if the time of a change is unknown. Ages count whole seconds, so this misses no
+/// change.
+const RECHECK_FALLBACK: i64 = 1;
 
-/// What guards ask that follows the clock: comparisons, each of them once.
+/// Expressions of guards that change with time, without duplicates.
 #[derive(Debug, Default)]
 pub(crate) struct Timed(Vec<Expr>);
 
 impl Timed {
-    /// What of a pack's reports follows the clock, report by report.
+    /// The expressions of each of a pack's reports that change with time.
     pub(crate) fn of_reports(reports: &Reports) -> Vec<Self> {
         (0..reports.reports.len())
             .map(|report| {
@@ -35,7 +35,7 @@ impl Timed {
             .collect()
     }
 
-    /// Adds what follows the clock in an expression, which is asked of every DPU if it is one of a DPU.
+    /// Adds the parts of an expression that change with time; `of_dpus` evaluates them for every DPU.
     pub(crate) fn add(&mut self, expr: &Expr, of_dpus: bool, reports: &[Self]) {
         let mut found = Vec::new();
         collect(expr, &|report| reports.get(report).map_or(&[], |timed| &timed.0), &mut found);
@@ -51,7 +51,7 @@ impl Timed {
         self.0.is_empty()
     }
 
-    /// Seconds until one of them can change its answer by time alone.
+    /// Seconds until one of them can change its value by time alone.
     pub(crate) fn next_flip(&self, env: &Env<'_>) -> Option<i64> {
         soonest(self.0.iter().map(|part| flip(part, env)))
     }
@@ -61,7 +61,7 @@ fn of_each_dpu(expr: Expr) -> Expr {
     Expr::Each(Quantifier::Any, 0, [expr].into())
 }
 
-/// The parts of an expression that follow the clock, as small as they can be told apart.
+/// Collects the smallest bool parts of an expression that change with time.
 fn collect<'r>(expr: &Expr, of_report: &dyn Fn(usize) -> &'r [Expr], found: &mut Vec<Expr>) {
     match expr {
         Expr::Apply(Op::And | Op::Or | Op::Not, parts) => parts.iter().for_each(|part| collect(part, of_report, found)),
@@ -76,7 +76,7 @@ fn collect<'r>(expr: &Expr, of_report: &dyn Fn(usize) -> &'r [Expr], found: &mut
     }
 }
 
-/// Parts of a report come and go with time, as their conditions say.
+/// Collects the conditions of a report's parts that change with time.
 fn of_report(number: usize, reports: &Reports, found: &mut Vec<Expr>) {
     let Some(report) = reports.reports.get(number) else { return };
     for part in &report.parts {
@@ -109,12 +109,12 @@ fn soonest(flips: impl Iterator<Item = Option<i64>>) -> Option<i64> {
     flips.flatten().min()
 }
 
-/// Seconds until the answer can change by time alone, none if it cannot.
+/// Seconds until the value can change by time alone, none if it cannot.
 fn flip(expr: &Expr, env: &Env<'_>) -> Option<i64> {
     match expr {
         Expr::Each(_, depth, parts) => match &**parts {
             [body] => soonest(env.host.dpus.iter().map(|dpu| flip(body, &env.with(*depth, dpu)))),
-            [body, list] => match list.eval(env, &mut Unwatched) {
+            [body, list] => match list.eval(env, &mut Unobserved) {
                 Ok(Operand::Texts(texts)) => soonest(texts.iter().map(|text| flip(body, &env.with_item(*depth, text)))),
                 _ => None,
             },
@@ -126,30 +126,32 @@ fn flip(expr: &Expr, env: &Env<'_>) -> Option<i64> {
             soonest(timed.iter().map(|part| flip(part, env)))
         }
         Expr::Apply(op, parts) => match (op.entry().time, &**parts) {
-            (Time::Order(compare), [left, right]) => compared(compare, line(left, env), line(right, env)),
-            (Time::Equal, [left, right]) => equal(left, right, env),
-            (Time::Opaque | Time::Linear(_), parts) => soonest(parts.iter().map(|part| moves(part, env))),
+            (TimeDependence::Order(compare), [left, right]) => compared(compare, line(left, env), line(right, env)),
+            (TimeDependence::Equal, [left, right]) => equal(left, right, env),
+            (TimeDependence::Opaque | TimeDependence::Linear(_), parts) => {
+                soonest(parts.iter().map(|part| next_change(part, env)))
+            }
             (_, parts) => soonest(parts.iter().map(|part| flip(part, env))),
         },
         other => soonest(other.children().iter().map(|part| flip(part, env))),
     }
 }
 
-/// Two numbers are equal until their lines part; what is absent, or a version, does not age.
+/// When an equality can change: of numbers by their lines; absent values and versions do not change with time.
 fn equal(left: &Expr, right: &Expr, env: &Env<'_>) -> Option<i64> {
-    match (left.eval(env, &mut Unwatched), right.eval(env, &mut Unwatched)) {
+    match (left.eval(env, &mut Unobserved), right.eval(env, &mut Unobserved)) {
         (Ok(Operand::Int(_)), Ok(Operand::Int(_))) => compared(Compare::Equal, line(left, env), line(right, env)),
-        (Err(_), _) | (_, Err(_)) => Some(FALLBACK),
+        (Err(_), _) | (_, Err(_)) => Some(RECHECK_FALLBACK),
         _ => soonest([flip(left, env), flip(right, env)].into_iter()),
     }
 }
 
-/// When a value can change, of which it is not known how the answer follows it.
-fn moves(part: &Expr, env: &Env<'_>) -> Option<i64> {
-    match part.eval(env, &mut Unwatched) {
+/// When an argument can change, for operators whose dependence on time is unknown.
+fn next_change(part: &Expr, env: &Env<'_>) -> Option<i64> {
+    match part.eval(env, &mut Unobserved) {
         Ok(Operand::Int(_)) | Err(_) => match line(part, env) {
             Some(line) if line.slope == 0 => None,
-            _ => Some(FALLBACK),
+            _ => Some(RECHECK_FALLBACK),
         },
         _ => flip(part, env),
     }
@@ -158,7 +160,7 @@ fn moves(part: &Expr, env: &Env<'_>) -> Option<i64> {
 fn compared(compare: Compare, left: Option<Line>, right: Option<Line>) -> Option<i64> {
     match left.zip(right).and_then(|(left, right)| left.minus(right)) {
         Some(difference) => difference.flip(compare),
-        None => Some(FALLBACK),
+        None => Some(RECHECK_FALLBACK),
     }
 }
 
@@ -166,11 +168,11 @@ fn aged(fact: &FactRef, value: i64) -> Line {
     Line { now: value, slope: i64::from(fact.fact.kind == FactType::Age) }
 }
 
-/// A number as a line over time, if it is one.
+/// A number as a linear function of time, if it is one.
 fn line(expr: &Expr, env: &Env<'_>) -> Option<Line> {
     let still = || {
-        let moves = soonest(expr.children().iter().map(|part| moves(part, env))).is_some();
-        let value = if moves { None } else { expr.eval(env, &mut Unwatched).ok() };
+        let moves = soonest(expr.children().iter().map(|part| next_change(part, env))).is_some();
+        let value = if moves { None } else { expr.eval(env, &mut Unobserved).ok() };
         value.map(|value| Line::flat(value.int()))
     };
     match expr {
@@ -184,19 +186,19 @@ fn line(expr: &Expr, env: &Env<'_>) -> Option<Line> {
             Some(_) => None,
         },
         Expr::Each(Quantifier::Count, ..) | Expr::Report(..) => match flip(expr, env) {
-            None => expr.eval(env, &mut Unwatched).ok().map(|value| Line::flat(value.int())),
+            None => expr.eval(env, &mut Unobserved).ok().map(|value| Line::flat(value.int())),
             Some(_) => None,
         },
-        Expr::Apply(Op::Then, parts) => line(parts.last()?, env),
+        Expr::Apply(Op::Sequence, parts) => line(parts.last()?, env),
         Expr::Apply(op, parts) => match (op.entry().time, &**parts) {
-            (Time::Linear(linear), parts) => {
+            (TimeDependence::Linear(linear), parts) => {
                 linear(&parts.iter().map(|part| line(part, env)).collect::<Option<Vec<_>>>()?)
             }
-            (Time::FirstKnown, [Expr::Fact(fact), otherwise]) => match fact.value(env) {
+            (TimeDependence::FirstKnown, [Expr::Fact(fact), otherwise]) => match fact.value(env) {
                 Operand::Int(value) => Some(aged(fact, value)),
                 _ => line(otherwise, env),
             },
-            (Time::FirstKnown, [first, otherwise]) => match first.eval(env, &mut Unwatched).ok()? {
+            (TimeDependence::FirstKnown, [first, otherwise]) => match first.eval(env, &mut Unobserved).ok()? {
                 Operand::Absent => line(otherwise, env),
                 _ => line(first, env),
             },

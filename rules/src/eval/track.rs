@@ -1,16 +1,16 @@
-//! Which changes of a host can change what the rules say about it.
+//! Change tracking: which changes of a host can change its decision. The controller skips hosts without any.
 
 use crate::{
     eval::RuleSet,
     ir::{
         health::Source,
-        reads::Reads,
+        read_set::ReadSet,
         snapshot::{Dpu, Fact, FactType, NO_DPU, Snapshot},
     },
 };
 
 impl RuleSet {
-    /// The facts that the rules of a state can read, by their names; those of any state included.
+    /// The read set of a state, by names of facts and reports; rules for any state included.
     #[must_use]
     pub fn reads(&self, state: &crate::ir::state_path::StatePath) -> Vec<String> {
         let Some(state) = self.state(state) else { return Vec::new() };
@@ -23,7 +23,7 @@ impl RuleSet {
         names
     }
 
-    /// Nothing differs between two snapshots of a host that the rules of its state can read, so the decision is the
+    /// Nothing that the rules of the host's state can read differs between two snapshots, so the decision is the
     /// same as long as no guard flips by time alone.
     #[must_use]
     pub fn sees_no_change(&self, before: &Snapshot, after: &Snapshot) -> bool {
@@ -37,7 +37,7 @@ impl RuleSet {
             && self.no_sla_while.as_ref().is_none_or(|guard| self.same(&guard.reads, before, after))
     }
 
-    fn same(&self, reads: &Reads, before: &Snapshot, after: &Snapshot) -> bool {
+    fn same(&self, reads: &ReadSet, before: &Snapshot, after: &Snapshot) -> bool {
         let pairs = || before.dpus.iter().zip(&after.dpus);
         let same = reads.facts.iter().all(|fact| match fact.area {
             "dpu" => pairs().all(|(a, b)| same_fact(fact, (before, a), (after, b))),
@@ -52,19 +52,19 @@ impl RuleSet {
             return false;
         }
         let reports = reads.reports.iter().filter_map(|number| self.reports.reports.get(*number));
-        let of_host = |source: &Source| {
-            matches!(source, Source::HostMerge | Source::HostReplace | Source::RackMerge | Source::RackReplace)
+        let of_dpu = |source: &Source| match source {
+            Source::Stored(stored) => Some(stored.is_of_dpu()),
+            Source::Dpus(_) | Source::Alert(_) => None,
         };
-        let of_dpu = |source: &Source| matches!(source, Source::DpuMerge | Source::DpuReplace | Source::DpuAgent);
-        let mut sources = reports.flat_map(|report| &report.parts).map(|part| &part.source);
-        sources.all(|source| {
-            (!of_host(source) || before.health == after.health)
-                && (!of_dpu(source) || pairs().all(|(a, b)| a.health == b.health))
+        let mut sources = reports.flat_map(|report| &report.parts).filter_map(|part| of_dpu(&part.source));
+        sources.all(|of_dpu| match of_dpu {
+            true => pairs().all(|(a, b)| a.health == b.health),
+            false => before.health == after.health,
         })
     }
 }
 
-/// Same value; an age is the same if the moment it is counted from is.
+/// Same value; an age is the same if its timestamp is.
 fn same_fact(fact: &Fact, before: (&Snapshot, &Dpu), after: (&Snapshot, &Dpu)) -> bool {
     let (old, new) = ((fact.get)(before.0, before.1), (fact.get)(after.0, after.1));
     if fact.kind != FactType::Age {
@@ -74,7 +74,7 @@ fn same_fact(fact: &Fact, before: (&Snapshot, &Dpu), after: (&Snapshot, &Dpu)) -
         (crate::ir::snapshot::Value::Int(old), crate::ir::snapshot::Value::Int(new)) => {
             let passed = i64::try_from(after.0.now.abs_diff(before.0.now) / 1_000_000).unwrap_or(i64::MAX);
             let passed = if after.0.now >= before.0.now { passed } else { -passed };
-            // Both ages are cut to whole seconds.
+            // Both ages are truncated to whole seconds.
             (new - old - passed).abs() <= 1
         }
         (old, new) => old == new,

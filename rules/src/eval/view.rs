@@ -1,5 +1,4 @@
-//! What the rules say of a host beside what is next: what its tenant sees, and which alert keeps something from being
-//! granted.
+//! What the rules say about a host beside its next step: what its tenant sees, and which alert prevents something.
 
 use crate::{
     eval::RuleSet,
@@ -11,7 +10,7 @@ use crate::{
 };
 
 impl RuleSet {
-    /// What the tenant sees of an instance on the host, with a word more where the state alone says too little.
+    /// What the tenant sees of an instance on the host, with a detail where the state alone says too little.
     #[must_use]
     pub fn tenant_sees(&self, snapshot: &Snapshot) -> (TenantState, &str) {
         let env = self.env(snapshot);
@@ -19,7 +18,7 @@ impl RuleSet {
         first.map_or((TenantState::Invalid, ""), |view| (view.state, &view.detail))
     }
 
-    /// The first alert that prevents something, with the classification by which it does.
+    /// The first alert that prevents something, with the classification that does.
     #[must_use]
     pub fn prevented_by(&self, what: Prevented, snapshot: &Snapshot) -> Option<(HealthAlert, &str)> {
         let env = self.env(snapshot);

@@ -25,7 +25,7 @@ pub enum Decision {
 pub struct Go {
     /// The host's next state. If only DPUs move: the least advanced state after their moves, perhaps the present one.
     pub to: StatePath,
-    /// Actions on the host, to be carried out in order before the move is committed.
+    /// Actions on the host, in order; the controller carries them out before it commits the move.
     pub actions: Vec<Action>,
     /// DPUs that move, act or wait on their own. A DPU that is not listed keeps its state; if `to` is a state of the
     /// host alone the list is empty and DPUs lose theirs.
@@ -34,16 +34,16 @@ pub struct Go {
     pub counters: BTreeMap<String, i64>,
     /// The host's notes after the move; stored in place of the old ones.
     pub notes: BTreeMap<String, String>,
-    /// What becomes of the failure on record.
+    /// What happens to the recorded failure.
     pub failure: FailureChange,
 }
 
 /// Staying in a state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Wait {
-    /// Why, for people.
+    /// Why, as text for operators.
     pub reason: Arc<str>,
-    /// The gate that is closed, if it is one.
+    /// The closed gate, if a gate holds the host back.
     pub gate: Option<Arc<str>>,
     /// Actions to carry out while staying, such as a restart that is due.
     pub actions: Vec<Action>,
@@ -51,38 +51,38 @@ pub struct Wait {
     pub dpus: Vec<DpuStep>,
     /// The host's counters if they change.
     pub counters: Option<BTreeMap<String, i64>>,
-    /// Seconds until a guard of this state can change its answer by time alone.
+    /// Seconds until the passing of time alone can change the value of a guard of this state.
     pub recheck_after: Option<i64>,
 }
 
 /// A condition that needs attention. The host stays where it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
-    /// What is wrong, for people.
+    /// What is wrong, as text for operators.
     pub reason: Arc<str>,
-    /// The gate that could not be evaluated or says so.
+    /// The gate whose guard failed, or whose `or_fail` makes this an error.
     pub gate: Option<Arc<str>>,
-    /// Which kind.
+    /// Who says that this is an error: a rule, a failing guard, or an unknown state.
     pub kind: FaultKind,
-    /// Seconds until a guard of this state can change its answer by time alone.
+    /// Seconds until the passing of time alone can change the value of a guard of this state.
     pub recheck_after: Option<i64>,
 }
 
-/// Kinds of faults.
+/// Who says that a host is in error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
     /// An arm of the rules says that this is an error.
     Declared,
-    /// A guard failed while it was evaluated. Its gate counts as closed. Decisions on record can say that the guards of
-    /// an older release took too many steps.
+    /// A guard failed while it was evaluated. Its gate counts as closed. Stored decisions of older releases can say that
+    /// a guard took too many steps.
     #[serde(alias = "steps")]
     Guard,
     /// The rules have no such state.
     UnknownState,
 }
 
-/// The end of a host's records.
+/// The host's records are deleted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Delete {
     /// Actions to carry out first.
@@ -96,7 +96,7 @@ pub struct DpuStep {
     pub dpu: String,
     /// Its next state; none if it stays.
     pub to: Option<StatePath>,
-    /// Why it stays, for people.
+    /// Why it stays, as text for operators.
     pub reason: Option<Arc<str>>,
     /// Actions on this DPU, to be carried out before its move.
     pub actions: Vec<Action>,
@@ -106,7 +106,7 @@ pub struct DpuStep {
     pub notes: Option<BTreeMap<String, String>>,
 }
 
-/// What becomes of the failure on record.
+/// What happens to the recorded failure.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureChange {
@@ -120,14 +120,14 @@ pub enum FailureChange {
         /// Machine id of the DPU it belongs to; none for the host.
         dpu: Option<String>,
     },
-    /// It is taken off the record.
+    /// It is removed.
     Clear,
 }
 
 /// An action by name. The controller knows what the name does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Action {
-    /// Such as `redfish.force_restart`.
+    /// As in the controller's registry, such as `redfish.force_restart`.
     pub name: Arc<str>,
     /// Arguments by name.
     pub args: BTreeMap<Arc<str>, Argument>,
@@ -141,11 +141,11 @@ pub struct Action {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Argument {
-    /// A yes or no.
+    /// True or false.
     Bool(bool),
     /// A whole number; seconds where it is a duration.
     Int(i64),
-    /// A text.
+    /// Any text.
     Text(Arc<str>),
     /// A list of texts.
     Texts(Vec<Arc<str>>),

@@ -1,5 +1,5 @@
-//! Guards after lowering: one tree of expressions over facts, with its parts in one place. [`crate::ir::operators`] says
-//! what the operators are, `eval` what a tree answers. Made by `lang`, read by all.
+//! Guards after lowering: one expression type over facts, with one way to walk it. [`crate::ir::operators`] lists the
+//! operators, `eval` evaluates. Built by `lang`, read by all layers.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -8,20 +8,20 @@ use crate::ir::{
     snapshot::{Fact, Snapshot},
 };
 
-/// DPUs, and texts of lists, that can be bound at once: the guard's own DPU and one in each nested `any`, `all` or
-/// `count`.
+/// How many DPUs, and how many texts of lists, can be bound at once: the guard's own DPU and one for each nested `any`,
+/// `all` or `count`.
 pub(crate) const DEPTH: usize = 4;
 
-/// Why a guard has no answer. Its gate counts as closed.
+/// Why the evaluation of a guard failed. Its gate counts as closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum GuardError {
-    #[error("a number left the range of 64 bits")]
+    #[error("integer overflow")]
     Overflow,
     #[error("division by zero")]
     DivisionByZero,
 }
 
-/// What a guard answers, or why it cannot.
+/// The value of a guard, or why it has none.
 pub(crate) type Evaluated<T> = Result<T, GuardError>;
 
 /// An expression of a guard.
@@ -30,26 +30,26 @@ pub(crate) enum Expr {
     Bool(bool),
     Int(i64),
     Text(Arc<str>),
-    /// A list of texts that is written in the rule.
-    Words(Arc<[Arc<str>]>),
-    /// A list of numbers that is written in the rule.
-    Numbers(Arc<[i64]>),
+    /// A list literal of texts.
+    TextList(Arc<[Arc<str>]>),
+    /// A list literal of numbers.
+    IntList(Arc<[i64]>),
     Fact(FactRef),
-    /// The text of a list that is bound at a depth.
+    /// The text of a list, bound at a depth.
     Item(u8),
-    /// What is on record of a counter, a note or an action.
+    /// A counter, a note, or the record of an action.
     Record(Owner, Record, Arc<str>),
     Report(ReportRef, Query),
     /// How many DPUs the host has.
     Dpus,
-    /// The body for each DPU, bound at a depth; or, if a list stands behind the body, for each of its texts.
+    /// A body for each DPU, bound at a depth; or, with a list as second part, for each text of the list.
     Each(Quantifier, u8, Box<[Expr]>),
     /// Condition, then, otherwise.
     If(Box<[Expr; 3]>),
     Apply(Op, Box<[Expr]>),
 }
 
-/// What is asked of the members of a list.
+/// How the results for the members of a list are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quantifier {
     Any,
@@ -75,7 +75,7 @@ impl FactRef {
         self.fact.area == "dpu"
     }
 
-    /// The depth of the DPU that it is of, if it is of one.
+    /// The depth of its DPU, if it is a fact of DPUs.
     pub(crate) fn dpu(&self) -> Option<u8> {
         self.is_of_dpu().then_some(self.depth)
     }
@@ -86,7 +86,7 @@ impl FactRef {
     }
 }
 
-/// Whose counters, notes and actions are meant: the host's, or those of the DPU bound at a depth.
+/// Whose counters, notes and actions: the host's, or those of the DPU bound at a depth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     Host,
@@ -94,7 +94,7 @@ pub(crate) enum Owner {
 }
 
 impl Owner {
-    /// The depth of the DPU that is meant, if it is one.
+    /// The depth of the DPU, if the owner is one.
     pub(crate) fn dpu(self) -> Option<u8> {
         match self {
             Self::Host => None,
@@ -103,7 +103,7 @@ impl Owner {
     }
 }
 
-/// What is asked of a counter, a note or an action.
+/// What is read of a counter, a note or an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Record {
     Counter,
@@ -123,12 +123,12 @@ pub(crate) struct ReportRef {
     pub(crate) dpu: Option<u8>,
 }
 
-/// What is asked of a report.
+/// What is read of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Query {
     /// An alert of this probe, if given, with this classification, if given.
     Has { probe: Option<Arc<str>>, class: Option<Arc<str>> },
-    /// None of the stored reports behind it is there.
+    /// None of its stored reports is present.
     Missing,
     /// How many alerts it has.
     Alerts,
@@ -139,7 +139,7 @@ impl Expr {
         Self::Apply(op, args.into_iter().collect())
     }
 
-    /// The opposite of a bool.
+    /// The negation of a bool.
     pub(crate) fn not(self) -> Self {
         match self {
             Self::Bool(value) => Self::Bool(!value),
@@ -151,7 +151,7 @@ impl Expr {
         }
     }
 
-    /// The parts of an expression, in the order in which they are asked for.
+    /// The parts of an expression, in the order of evaluation.
     pub(crate) fn children(&self) -> &[Self] {
         match self {
             Self::Each(_, _, parts) | Self::Apply(_, parts) => parts,
@@ -170,28 +170,28 @@ impl Expr {
         }
     }
 
-    /// Shows all parts at any depth to `visit`, itself first.
+    /// Visits all parts at any depth, itself first.
     pub(crate) fn walk(&self, visit: &mut impl FnMut(&Self)) {
         visit(self);
         self.children().iter().for_each(|child| child.walk(visit));
     }
 
-    /// How many parts it has, words of lists included.
+    /// The number of its parts, members of list literals included.
     pub(crate) fn size(&self) -> usize {
         let own = match self {
-            Self::Words(words) => words.len(),
-            Self::Numbers(numbers) => numbers.len(),
+            Self::TextList(words) => words.len(),
+            Self::IntList(numbers) => numbers.len(),
             _ => 1,
         };
         own + self.children().iter().map(Self::size).sum::<usize>()
     }
 
-    /// How deep its parts stand in each other.
+    /// Its nesting depth.
     pub(crate) fn depth(&self) -> usize {
         self.children().iter().map(Self::depth).max().unwrap_or(0) + 1
     }
 
-    /// It can fail to answer.
+    /// Whether its evaluation can fail.
     pub(crate) fn can_fail(&self, report_fails: &impl Fn(usize) -> bool) -> bool {
         let own = match self {
             Self::Apply(op, _) => op.entry().can_fail,
@@ -201,7 +201,7 @@ impl Expr {
         own || self.children().iter().any(|child| child.can_fail(report_fails))
     }
 
-    /// Depths of the DPUs that it asks about and does not bind itself.
+    /// Depths of its free DPUs: those that it reads and does not bind.
     pub(crate) fn dpus(&self) -> BTreeSet<u8> {
         let mut depths: BTreeSet<u8> = self.children().iter().flat_map(Self::dpus).collect();
         match self {

@@ -1,6 +1,11 @@
-//! The health reports that a pack declares: what each is made of.
+//! The health reports that a pack declares, and the parts of each. Built by `lang`, evaluated by `eval`.
 
-use crate::ir::{guard::Guard, snapshot::HealthAlert};
+use std::collections::BTreeMap;
+
+use crate::ir::{
+    guard::Guard,
+    snapshot::{DpuHealth, HealthAlert, HealthReport, HostHealth},
+};
 
 /// The reports that a pack declares.
 #[derive(Debug, Default)]
@@ -8,7 +13,7 @@ pub(crate) struct Reports {
     pub(crate) reports: Vec<Report>,
 }
 
-/// A report that rules can look at, made of stored ones.
+/// A report that rules can read, composed of stored reports.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) name: String,
@@ -16,25 +21,34 @@ pub(crate) struct Report {
     pub(crate) parts: Vec<Part>,
 }
 
-/// One contribution to a report.
+/// One part of a report.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) source: Source,
-    /// If it is there it is the whole report.
+    /// If it is present it replaces all other parts.
     pub(crate) instead: bool,
     /// Source names it is limited to; a trailing `*` stands for any ending.
     pub(crate) only: Option<String>,
     pub(crate) except: Vec<String>,
     pub(crate) when: Option<Guard>,
-    /// Alerts count without their classifications while this holds.
+    /// While this holds, alerts count without their classifications.
     pub(crate) unclassified: Option<Guard>,
-    /// Stands in if nothing is there.
+    /// Used if the source has no report.
     pub(crate) or_alert: Option<HealthAlert>,
 }
 
-/// Where a contribution comes from.
+/// Where a part comes from.
 #[derive(Debug)]
 pub(crate) enum Source {
+    Stored(StoredSource),
+    /// A report of DPUs, once for each DPU.
+    Dpus(usize),
+    Alert(HealthAlert),
+}
+
+/// Where the controller stores reports, of a host and its rack or of a DPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StoredSource {
     HostReplace,
     HostMerge,
     RackReplace,
@@ -42,13 +56,64 @@ pub(crate) enum Source {
     DpuReplace,
     DpuAgent,
     DpuMerge,
-    /// Another report, once a DPU.
-    Dpus(usize),
-    Alert(HealthAlert),
+}
+
+/// The reports stored at one place.
+pub(crate) enum StoredReports<'a> {
+    One(Option<&'a HealthReport>),
+    /// To be merged, by source.
+    Many(&'a BTreeMap<String, HealthReport>),
+}
+
+impl StoredSource {
+    const ALL: [Self; 7] = [
+        Self::HostReplace,
+        Self::HostMerge,
+        Self::RackReplace,
+        Self::RackMerge,
+        Self::DpuReplace,
+        Self::DpuAgent,
+        Self::DpuMerge,
+    ];
+
+    /// Those of DPUs, or of the host.
+    pub(crate) fn all(of_dpu: bool) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(move |source| source.is_of_dpu() == of_dpu)
+    }
+
+    /// As rules write it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::HostReplace => "host_replace",
+            Self::HostMerge => "host_merge",
+            Self::RackReplace => "rack_replace",
+            Self::RackMerge => "rack_merge",
+            Self::DpuReplace => "dpu_replace",
+            Self::DpuAgent => "dpu_agent",
+            Self::DpuMerge => "dpu_merge",
+        }
+    }
+
+    pub(crate) fn is_of_dpu(self) -> bool {
+        matches!(self, Self::DpuReplace | Self::DpuAgent | Self::DpuMerge)
+    }
+
+    #[inline(always)]
+    pub(crate) fn reports<'a>(self, host: &'a HostHealth, dpu: &'a DpuHealth) -> StoredReports<'a> {
+        match self {
+            Self::HostReplace => StoredReports::One(host.replace.as_ref()),
+            Self::HostMerge => StoredReports::Many(&host.merges),
+            Self::RackReplace => StoredReports::One(host.rack_replace.as_ref()),
+            Self::RackMerge => StoredReports::Many(&host.rack_merges),
+            Self::DpuReplace => StoredReports::One(dpu.replace.as_ref()),
+            Self::DpuAgent => StoredReports::One(dpu.agent.as_ref()),
+            Self::DpuMerge => StoredReports::Many(&dpu.merges),
+        }
+    }
 }
 
 impl Reports {
-    /// Some guard of the report's parts can fail.
+    /// Whether evaluating a guard of the report's parts can fail.
     pub(crate) fn can_fail(&self, report: usize) -> bool {
         self.reports.get(report).is_some_and(|report| {
             report.parts.iter().any(|part| {
@@ -61,18 +126,12 @@ impl Reports {
 }
 
 impl Part {
-    /// The part in the words of its rule.
+    /// The part as a rule writes it.
     pub(crate) fn describe(&self, reports: &Reports) -> String {
         let alert = |alert: &HealthAlert| format!("{} [{}]", alert.id, alert.classifications.join(", "));
         let mut words = if self.instead { "replaced by ".to_owned() } else { "with ".to_owned() };
         words += &match &self.source {
-            Source::HostReplace => "host_replace".to_owned(),
-            Source::HostMerge => "host_merge".to_owned(),
-            Source::RackReplace => "rack_replace".to_owned(),
-            Source::RackMerge => "rack_merge".to_owned(),
-            Source::DpuReplace => "dpu_replace".to_owned(),
-            Source::DpuAgent => "dpu_agent".to_owned(),
-            Source::DpuMerge => "dpu_merge".to_owned(),
+            Source::Stored(stored) => stored.name().to_owned(),
             Source::Dpus(report) => {
                 reports.reports.get(*report).map_or_else(String::new, |report| format!("{} of DPUs", report.name))
             }

@@ -1,4 +1,4 @@
-//! A number over time: linear, so that the moment at which a comparison flips can be computed.
+//! Numbers that are linear in time, and when a comparison of them flips. Used to compute when to evaluate a host again.
 
 /// How two numbers compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Compare {
         }
     }
 
-    /// The least and the most that compare so with a number; the least is more than the most if nothing does.
+    /// The range of numbers for which the comparison with `number` holds; empty (least above most) if there are none.
     pub(crate) fn range(self, number: i64) -> (i64, i64) {
         let nothing = (1, 0);
         match self {
@@ -35,7 +35,7 @@ impl Compare {
     }
 }
 
-/// A number as a line over time: its value now, and what it gains each second.
+/// A number that is linear in time: its value now, and its change each second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) now: i64,

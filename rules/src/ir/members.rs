@@ -1,4 +1,4 @@
-//! What hosts, DPUs and health reports answer beside facts: the table that lowering reads.
+//! Members of hosts, DPUs and health reports beside facts: tables that lowering and name checks read.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::ir::{
     operators::Kind,
 };
 
-/// What hosts and DPUs have on record: how rules ask for it, and the kind of the answer.
+/// Methods of hosts and DPUs for counters, notes and actions, with the kinds of their results.
 pub(crate) const RECORDS: [(&str, Record, Kind); 7] = [
     ("counter", Record::Counter, Kind::Int),
     ("note", Record::Note, Kind::Text),
@@ -18,25 +18,25 @@ pub(crate) const RECORDS: [(&str, Record, Kind); 7] = [
     ("action_age", Record::Age, Kind::MaybeInt),
 ];
 
-/// Words for times, in seconds.
+/// Functions for durations, in seconds.
 pub(crate) const UNITS: [(&str, i64); 4] = [("seconds", 1), ("minutes", 60), ("hours", 3600), ("days", 86_400)];
 
-/// Lists are asked by these, with a closure.
+/// Methods of lists that take a closure.
 pub(crate) const QUANTIFIERS: [&str; 3] = ["any", "all", "count"];
 
-/// An argument of a question to a report.
+/// An argument of a report's method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NameKind {
     Probe,
     Classification,
 }
 
-/// A question to a health report.
+/// A method or property of a health report.
 pub(crate) struct ReportMember {
     pub(crate) name: &'static str,
     pub(crate) takes: &'static [NameKind],
     pub(crate) gives: Kind,
-    /// Of a probe and a classification.
+    /// Builds the query from a probe and a classification.
     pub(crate) query: fn(Option<Arc<str>>, Option<Arc<str>>) -> Query,
 }
 

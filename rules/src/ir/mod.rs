@@ -1,8 +1,9 @@
-//! What a pack is after loading, and what it is asked about and answers with: plain data. Imports nothing of the crate.
+//! The intermediate representation: a loaded pack, the snapshot of a host, and decisions, as plain data. Imports nothing
+//! else of the crate.
 
 pub(crate) mod decision;
+pub(crate) mod diagnostic;
 pub(crate) mod expr;
-pub(crate) mod fault;
 pub(crate) mod guard;
 pub(crate) mod health;
 pub(crate) mod limits;
@@ -11,7 +12,7 @@ pub(crate) mod members;
 pub(crate) mod operand;
 pub(crate) mod operators;
 pub(crate) mod pack;
-pub(crate) mod reads;
+pub(crate) mod read_set;
 pub(crate) mod signature;
 pub(crate) mod snapshot;
 pub(crate) mod specialise;

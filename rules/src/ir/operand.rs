@@ -1,4 +1,4 @@
-//! Values while a guard is evaluated: those of facts, and those that operators make.
+//! Values during the evaluation of a guard: of facts, and results of operators.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use types::ConfigVersion;
 
 use crate::ir::snapshot::{FactType, Value};
 
-/// A value while a guard is evaluated.
+/// A value during the evaluation of a guard.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Operand<'a> {
     Absent,
@@ -16,8 +16,8 @@ pub(crate) enum Operand<'a> {
     Text(Cow<'a, str>),
     Version(ConfigVersion),
     Texts(&'a [String]),
-    Words(&'a [Arc<str>]),
-    Numbers(&'a [i64]),
+    TextList(&'a [Arc<str>]),
+    IntList(&'a [i64]),
 }
 
 impl From<bool> for Operand<'_> {
@@ -46,7 +46,7 @@ impl<'a> From<Value<'a>> for Operand<'a> {
 }
 
 impl<'a> Operand<'a> {
-    /// The value of a fact. One that has to have a value has none only where no DPU is bound.
+    /// The value of a fact. A fact that is not optional is absent only where no DPU is bound, and then has its default.
     #[inline]
     pub(crate) fn of_fact(value: Value<'a>, kind: FactType, optional: bool) -> Self {
         match (value, kind) {
@@ -73,18 +73,18 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// Same kind and value. What is absent equals nothing, not even what is absent.
+    /// Same kind and value. An absent value equals nothing, not even another absent value.
     pub(crate) fn equals(&self, other: &Self) -> bool {
         *self != Self::Absent && self == other
     }
 
-    /// A list has a member, or a text a part.
+    /// A list contains a member, or a text a substring.
     pub(crate) fn contains(&self, item: &Self) -> bool {
         match (self, item) {
             (Self::Text(text), Self::Text(part)) => text.contains(&**part),
             (Self::Texts(list), Self::Text(item)) => list.iter().any(|text| text == item),
-            (Self::Words(list), Self::Text(item)) => list.iter().any(|word| **word == **item),
-            (Self::Numbers(list), Self::Int(item)) => list.contains(item),
+            (Self::TextList(list), Self::Text(item)) => list.iter().any(|word| **word == **item),
+            (Self::IntList(list), Self::Int(item)) => list.contains(item),
             _ => false,
         }
     }
@@ -94,8 +94,8 @@ impl<'a> Operand<'a> {
         match self {
             Self::Text(text) => text.chars().count(),
             Self::Texts(list) => list.len(),
-            Self::Words(list) => list.len(),
-            Self::Numbers(list) => list.len(),
+            Self::TextList(list) => list.len(),
+            Self::IntList(list) => list.len(),
             _ => 0,
         }
     }
@@ -104,14 +104,14 @@ impl<'a> Operand<'a> {
     pub(crate) fn first(&self) -> Self {
         match self {
             Self::Texts(list) => list.first().map(|text| Self::Text(Cow::Borrowed(text))),
-            Self::Words(list) => list.first().map(|word| Self::Text(Cow::Borrowed(word))),
-            Self::Numbers(list) => list.first().map(|number| Self::Int(*number)),
+            Self::TextList(list) => list.first().map(|word| Self::Text(Cow::Borrowed(word))),
+            Self::IntList(list) => list.first().map(|number| Self::Int(*number)),
             _ => None,
         }
         .unwrap_or(Self::Absent)
     }
 
-    /// As text, the way rules join it.
+    /// As text, for `+` and string interpolation.
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::Bool(value) => value.to_string(),

@@ -1,9 +1,9 @@
-//! The operators of the rule language: one table that lowering, types, evaluation, time and explanation read. A new
+//! The operators of the rule language: one table that lowering, type checks, evaluation, time and explanation read. A new
 //! operator is one variant of [`Op`] and one entry of [`OPERATORS`].
 
 use std::borrow::Cow;
 
-use Kind::{Bool, Int, MaybeInt, MaybeText, Numbers, Shown, Text, Texts, Version, Words};
+use Kind::{Bool, Int, IntList, MaybeInt, MaybeText, Shown, Text, TextList, Texts, Version};
 
 use crate::ir::{
     expr::{Evaluated, GuardError},
@@ -18,7 +18,7 @@ pub(crate) enum Op {
     And,
     Or,
     Not,
-    Then,
+    Sequence,
     Equal,
     Less,
     LessEqual,
@@ -57,54 +57,54 @@ pub(crate) enum Kind {
     Version,
     /// A list of texts: a fact.
     Texts,
-    /// A list of texts that is written in the rule.
-    Words,
-    Numbers,
+    /// A list literal of texts.
+    TextList,
+    IntList,
     /// A number that can be absent.
     MaybeInt,
     MaybeText,
-    /// Of an argument: whatever can be shown as text.
+    /// Of an argument: anything that converts to text.
     Shown,
 }
 
-/// What a literal text has to be among, when it meets a text of which the words are known.
+/// Which literals make sense as the second argument, if the possible values of the first are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Literal {
-    /// Anything.
+pub(crate) enum LiteralRule {
+    /// All.
     Any,
-    /// The beginning of one.
-    Beginning,
-    /// The path of a state, or of those below it.
-    State,
+    /// A prefix of a possible value.
+    Prefix,
+    /// The path of a state, or of a group of states.
+    StatePath,
 }
 
-/// How an answer follows the clock.
+/// How a value changes with time.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Time {
-    /// It changes only when one of its parts does.
+pub(crate) enum TimeDependence {
+    /// It changes only when a part changes.
     Parts,
-    /// Two numbers compare.
+    /// A comparison of two numbers.
     Order(Compare),
-    /// Two values of any kind are equal.
+    /// An equality of two values of any kind.
     Equal,
-    /// A line if its parts are lines.
+    /// Linear if its parts are linear.
     Linear(fn(&[Line]) -> Option<Line>),
-    /// Its first part, if that is known, else the second.
+    /// Its first part if that is present, else the second.
     FirstKnown,
-    /// It is not known how.
+    /// Unknown.
     Opaque,
 }
 
-/// An operator, in all that has to be known of it.
+/// Everything that the engine knows about an operator.
 pub(crate) struct Operator {
     pub(crate) op: Op,
     /// As rules write it: between, before, or as a function or method of its first argument.
     pub(crate) name: &'static str,
-    /// Kinds of arguments that it takes, and the kind of its answer for them.
+    /// Its signatures: kinds of arguments, and the kind of the result.
     pub(crate) takes: &'static [(&'static [Kind], Kind)],
-    pub(crate) literal: Literal,
+    pub(crate) literal: LiteralRule,
     pub(crate) can_fail: bool,
-    pub(crate) time: Time,
+    pub(crate) time: TimeDependence,
     pub(crate) apply: for<'a> fn(&[Operand<'a>]) -> Evaluated<Operand<'a>>,
 }
 
@@ -114,24 +114,24 @@ impl Op {
         &OPERATORS[self as usize]
     }
 
-    /// The comparison of numbers that it is, if it is one.
+    /// As a comparison of numbers, if it is one.
     pub(crate) fn compare(self) -> Option<Compare> {
         match (self, self.entry().time) {
             (Self::Equal, _) => Some(Compare::Equal),
-            (_, Time::Order(compare)) => Some(compare),
+            (_, TimeDependence::Order(compare)) => Some(compare),
             _ => None,
         }
     }
 }
 
-/// An entry for an operator without anything special.
+/// An entry with the defaults: it cannot fail, takes any literal, and its change over time is unknown.
 const fn plain(
     op: Op,
     name: &'static str,
     takes: &'static [(&'static [Kind], Kind)],
     apply: for<'a> fn(&[Operand<'a>]) -> Evaluated<Operand<'a>>,
 ) -> Operator {
-    Operator { op, name, takes, literal: Literal::Any, can_fail: false, time: Time::Opaque, apply }
+    Operator { op, name, takes, literal: LiteralRule::Any, can_fail: false, time: TimeDependence::Opaque, apply }
 }
 
 const fn order(
@@ -140,21 +140,21 @@ const fn order(
     compare: Compare,
     apply: for<'a> fn(&[Operand<'a>]) -> Evaluated<Operand<'a>>,
 ) -> Operator {
-    Operator { time: Time::Order(compare), ..plain(op, name, &[(&[Int, Int], Bool)], apply) }
+    Operator { time: TimeDependence::Order(compare), ..plain(op, name, &[(&[Int, Int], Bool)], apply) }
 }
 
-/// An entry for arithmetic, which fails where the answer is no number of 64 bits.
+/// An entry for arithmetic, which fails on overflow of 64 bits.
 const fn arithmetic(
     op: Op,
     name: &'static str,
     takes: &'static [(&'static [Kind], Kind)],
-    time: Time,
+    time: TimeDependence,
     apply: for<'a> fn(&[Operand<'a>]) -> Evaluated<Operand<'a>>,
 ) -> Operator {
     Operator { can_fail: true, time, ..plain(op, name, takes, apply) }
 }
 
-const fn with_literal(literal: Literal, operator: Operator) -> Operator {
+const fn with_literal(literal: LiteralRule, operator: Operator) -> Operator {
     Operator { literal, ..operator }
 }
 
@@ -162,34 +162,44 @@ const INTS: &[(&[Kind], Kind)] = &[(&[Int, Int], Int)];
 
 /// All operators, in the order of [`Op`].
 pub(crate) static OPERATORS: [Operator; 31] = [
-    // These three are asked part by part, until one decides.
-    Operator { time: Time::Parts, ..plain(Op::And, "&&", &[], |of| Ok(of.iter().all(|a| *a == true).into())) },
-    Operator { time: Time::Parts, ..plain(Op::Or, "||", &[], |of| Ok(of.iter().any(|a| *a == true).into())) },
-    Operator { time: Time::Parts, ..plain(Op::Not, "!", &[(&[Bool], Bool)], |of| Ok((of[0] != true).into())) },
-    // What was bound by `let` before the last is asked for all the same: it can fail.
-    Operator { time: Time::Parts, ..plain(Op::Then, "let", &[], |of| Ok(of[of.len() - 1].clone())) },
-    Operator { time: Time::Equal, ..plain(Op::Equal, "==", &[], |of| Ok(of[0].equals(&of[1]).into())) },
+    // The evaluator short-circuits these three.
+    Operator {
+        time: TimeDependence::Parts,
+        ..plain(Op::And, "&&", &[], |of| Ok(of.iter().all(|a| *a == true).into()))
+    },
+    Operator { time: TimeDependence::Parts, ..plain(Op::Or, "||", &[], |of| Ok(of.iter().any(|a| *a == true).into())) },
+    Operator {
+        time: TimeDependence::Parts,
+        ..plain(Op::Not, "!", &[(&[Bool], Bool)], |of| Ok((of[0] != true).into()))
+    },
+    // Values of `let` are evaluated although nothing uses them, because they can fail. The last part is the value.
+    Operator { time: TimeDependence::Parts, ..plain(Op::Sequence, "let", &[], |of| Ok(of[of.len() - 1].clone())) },
+    Operator { time: TimeDependence::Equal, ..plain(Op::Equal, "==", &[], |of| Ok(of[0].equals(&of[1]).into())) },
     order(Op::Less, "<", Compare::Less, |of| compared(Compare::Less, of)),
     order(Op::LessEqual, "<=", Compare::LessEqual, |of| compared(Compare::LessEqual, of)),
     order(Op::Greater, ">", Compare::Greater, |of| compared(Compare::Greater, of)),
     order(Op::GreaterEqual, ">=", Compare::GreaterEqual, |of| compared(Compare::GreaterEqual, of)),
-    arithmetic(Op::Add, "+", INTS, Time::Linear(|of| of[0].plus(of[1])), |of| ints(of, i64::checked_add)),
-    arithmetic(Op::Subtract, "-", INTS, Time::Linear(|of| of[0].minus(of[1])), |of| ints(of, i64::checked_sub)),
-    arithmetic(Op::Multiply, "*", INTS, Time::Linear(times), |of| ints(of, i64::checked_mul)),
-    arithmetic(Op::Divide, "/", INTS, Time::Opaque, |of| divided(of, i64::checked_div)),
-    arithmetic(Op::Remainder, "%", INTS, Time::Opaque, |of| divided(of, i64::checked_rem)),
-    arithmetic(Op::Negate, "-", &[(&[Int], Int)], Time::Linear(|of| of[0].times(-1)), |of| int(of, i64::checked_neg)),
+    arithmetic(Op::Add, "+", INTS, TimeDependence::Linear(|of| of[0].plus(of[1])), |of| ints(of, i64::checked_add)),
+    arithmetic(Op::Subtract, "-", INTS, TimeDependence::Linear(|of| of[0].minus(of[1])), |of| {
+        ints(of, i64::checked_sub)
+    }),
+    arithmetic(Op::Multiply, "*", INTS, TimeDependence::Linear(times), |of| ints(of, i64::checked_mul)),
+    arithmetic(Op::Divide, "/", INTS, TimeDependence::Opaque, |of| divided(of, i64::checked_div)),
+    arithmetic(Op::Remainder, "%", INTS, TimeDependence::Opaque, |of| divided(of, i64::checked_rem)),
+    arithmetic(Op::Negate, "-", &[(&[Int], Int)], TimeDependence::Linear(|of| of[0].times(-1)), |of| {
+        int(of, i64::checked_neg)
+    }),
     plain(Op::Join, "+", &[(&[Text, Shown], Text), (&[Shown, Text], Text)], |of| {
         Ok(Operand::Text(Cow::Owned(joined(of))))
     }),
     Operator {
-        time: Time::FirstKnown,
+        time: TimeDependence::FirstKnown,
         ..plain(Op::OrElse, "or", &[(&[MaybeInt, Int], Int), (&[MaybeText, Text], Text)], |of| {
             Ok(if of[0] == Operand::Absent { of[1].clone() } else { of[0].clone() })
         })
     },
     Operator {
-        time: Time::Parts,
+        time: TimeDependence::Parts,
         ..plain(Op::Known, "known", &[(&[MaybeInt], Bool), (&[MaybeText], Bool), (&[Version], Bool)], |of| {
             Ok((of[0] != Operand::Absent).into())
         })
@@ -197,32 +207,38 @@ pub(crate) static OPERATORS: [Operator; 31] = [
     plain(
         Op::Contains,
         "contains",
-        &[(&[Texts, Text], Bool), (&[Words, Text], Bool), (&[Numbers, Int], Bool), (&[Text, Text], Bool)],
+        &[(&[Texts, Text], Bool), (&[TextList, Text], Bool), (&[IntList, Int], Bool), (&[Text, Text], Bool)],
         |of| Ok(of[0].contains(&of[1]).into()),
     ),
     with_literal(
-        Literal::Beginning,
+        LiteralRule::Prefix,
         plain(Op::StartsWith, "starts_with", &[(&[Text, Text], Bool)], |of| {
             Ok(texts(of, |text, start| text.starts_with(start)))
         }),
     ),
     plain(Op::EndsWith, "ends_with", &[(&[Text, Text], Bool)], |of| Ok(texts(of, |text, end| text.ends_with(end)))),
-    with_literal(Literal::State, plain(Op::Within, "within", &[(&[Text, Text], Bool)], |of| Ok(texts(of, is_within)))),
+    with_literal(
+        LiteralRule::StatePath,
+        plain(Op::Within, "within", &[(&[Text, Text], Bool)], |of| Ok(texts(of, is_within))),
+    ),
     plain(Op::VersionAtLeast, "version_at_least", &[(&[Text, Text], Bool)], |of| Ok(texts(of, version_at_least))),
     plain(Op::ToLower, "to_lower", &[(&[Text], Text)], |of| Ok(Operand::Text(Cow::Owned(of[0].text().to_lowercase())))),
     plain(Op::ToUpper, "to_upper", &[(&[Text], Text)], |of| Ok(Operand::Text(Cow::Owned(of[0].text().to_uppercase())))),
-    plain(Op::Length, "len", &[(&[Texts], Int), (&[Words], Int), (&[Numbers], Int), (&[Text], Int)], |of| {
+    plain(Op::Length, "len", &[(&[Texts], Int), (&[TextList], Int), (&[IntList], Int), (&[Text], Int)], |of| {
         Ok(Operand::Int(i64::try_from(of[0].length()).unwrap_or(i64::MAX)))
     }),
-    plain(Op::IsEmpty, "is_empty", &[(&[Texts], Bool), (&[Words], Bool), (&[Numbers], Bool), (&[Text], Bool)], |of| {
-        Ok((of[0].length() == 0).into())
-    }),
-    plain(Op::First, "first", &[(&[Texts], MaybeText), (&[Words], MaybeText), (&[Numbers], MaybeInt)], |of| {
+    plain(
+        Op::IsEmpty,
+        "is_empty",
+        &[(&[Texts], Bool), (&[TextList], Bool), (&[IntList], Bool), (&[Text], Bool)],
+        |of| Ok((of[0].length() == 0).into()),
+    ),
+    plain(Op::First, "first", &[(&[Texts], MaybeText), (&[TextList], MaybeText), (&[IntList], MaybeInt)], |of| {
         Ok(of[0].first())
     }),
     plain(Op::Min, "min", INTS, |of| ints(of, |a, b| Some(a.min(b)))),
     plain(Op::Max, "max", INTS, |of| ints(of, |a, b| Some(a.max(b)))),
-    arithmetic(Op::Abs, "abs", &[(&[Int], Int)], Time::Opaque, |of| int(of, i64::checked_abs)),
+    arithmetic(Op::Abs, "abs", &[(&[Int], Int)], TimeDependence::Opaque, |of| int(of, i64::checked_abs)),
 ];
 
 fn compared<'a>(compare: Compare, of: &[Operand<'a>]) -> Evaluated<Operand<'a>> {
@@ -249,7 +265,7 @@ fn joined(of: &[Operand<'_>]) -> String {
     of.iter().map(Operand::shown).collect()
 }
 
-/// A line times a number that stands still.
+/// A product is linear if one factor is constant.
 fn times(of: &[Line]) -> Option<Line> {
     match (of[0].slope, of[1].slope) {
         (_, 0) => of[0].times(of[1].now),
@@ -258,7 +274,7 @@ fn times(of: &[Line]) -> Option<Line> {
     }
 }
 
-/// Compares dotted versions such as `24.10` and `BF-24.04-5` number by number; text that is no number counts as none.
+/// Compares dotted versions such as `24.10` and `BF-24.04-5` number by number; a text without numbers is no version.
 fn version_at_least(version: &str, least: &str) -> bool {
     let numbers = |text: &str| -> Vec<u64> {
         text.split(|c: char| !c.is_ascii_digit())

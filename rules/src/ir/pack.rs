@@ -1,4 +1,4 @@
-//! A pack after loading: immutable, plain data.
+//! A pack after loading: immutable, plain data. Built by `lang`, read by `eval` and `suite`.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -7,10 +7,10 @@ use std::{
 
 use crate::ir::{
     decision::{Action, OnFailure},
-    fault::Place,
-    guard::{Guard, Number, Selection, Wanted},
+    diagnostic::Place,
+    guard::{Guard, Polarity, Selection, TimeLimit},
     health::Reports,
-    reads::Reads,
+    read_set::ReadSet,
     signature::Signature,
     state_path::StatePath,
     view::Views,
@@ -27,8 +27,8 @@ pub struct Pack {
     pub(crate) arms: Vec<Arm>,
     pub(crate) gates: Vec<Gate>,
     pub(crate) reports: Arc<Reports>,
-    pub(crate) counters: Vec<Kept>,
-    pub(crate) notes: Vec<Kept>,
+    pub(crate) counters: Vec<Retained>,
+    pub(crate) notes: Vec<Retained>,
     pub(crate) no_sla_while: Option<Guard>,
     pub(crate) views: Views,
     pub(crate) probes: Vec<Arc<str>>,
@@ -63,17 +63,17 @@ pub(crate) struct DeclaredState {
     pub(crate) kind: StateKind,
     /// Each DPU is in a state of its own.
     pub(crate) of_dpu: bool,
-    /// It is left when all DPUs are in it.
+    /// Hosts leave it when all DPUs are in it.
     pub(crate) barrier: bool,
-    /// DPUs in it do not take part: barriers do not wait for them.
+    /// Barriers do not wait for DPUs in it.
     pub(crate) aside: bool,
     pub(crate) entry: bool,
-    pub(crate) sla: Option<Number>,
+    pub(crate) sla: Option<TimeLimit>,
     /// Arms of rules for any state, in order.
     pub(crate) any_arms: Vec<usize>,
     /// Its own arms, in order.
     pub(crate) arms: Vec<usize>,
-    pub(crate) reads: Reads,
+    pub(crate) reads: ReadSet,
 }
 
 /// One arm of a state or of a rule for any state.
@@ -83,7 +83,7 @@ pub(crate) struct Arm {
     /// Name of the rule for any state that it belongs to.
     pub(crate) rule: Option<Arc<str>>,
     pub(crate) verb: Verb,
-    pub(crate) conditions: Vec<(Guard, Wanted)>,
+    pub(crate) conditions: Vec<(Guard, Polarity)>,
     pub(crate) select: Option<(Guard, Selection)>,
     pub(crate) split: Option<(Guard, Option<usize>)>,
     pub(crate) actions: Vec<Action>,
@@ -101,7 +101,7 @@ pub(crate) enum Verb {
     Go(usize),
     /// Moves the host, whatever its DPUs do.
     HostGo(usize),
-    /// Goes on if the gate is open, else waits, or fails.
+    /// Continues with the next arm if the gate is open, else waits or fails.
     Pass {
         gate: usize,
         or_fail: bool,
@@ -122,13 +122,13 @@ pub(crate) struct Gate {
 
 /// A counter or note, and the states between which it survives a move.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct Retained {
     pub(crate) name: Arc<str>,
     pub(crate) within: Vec<Arc<str>>,
 }
 
 impl Pack {
-    /// SHA-256 over the names and texts of the pack's files, in hex.
+    /// SHA-256 of the names and texts of the pack's files, in hex.
     #[must_use]
     pub fn hash(&self) -> &str {
         &self.hash
@@ -200,7 +200,7 @@ impl Pack {
 }
 
 impl Arm {
-    /// It applies to every host that gets to it.
+    /// It applies to every host that reaches it.
     pub(crate) fn is_unconditional(&self) -> bool {
         self.conditions.is_empty() && self.select.is_none() && !matches!(self.verb, Verb::Pass { .. })
     }
@@ -209,7 +209,7 @@ impl Arm {
         !self.counts.is_empty() || !self.resets.is_empty()
     }
 
-    /// What the arm does, in the words of the rule.
+    /// What the arm does, as a rule writes it.
     pub(crate) fn describe(&self, rules: &Pack) -> String {
         let state = |state: &usize| rules.states.get(*state).map_or("", |state| state.path.as_str());
         match &self.verb {
@@ -223,7 +223,7 @@ impl Arm {
     }
 }
 
-/// Guards of an arm, with that of its gate.
+/// Guards of an arm, including that of its gate.
 pub(crate) fn arm_guards<'a>(arm: &'a Arm, gates: &'a [Gate]) -> impl Iterator<Item = &'a Guard> {
     let gate = match &arm.verb {
         Verb::Pass { gate, .. } => gates.get(*gate),

@@ -1,4 +1,4 @@
-//! The arguments that an action takes, as the pack declares them.
+//! Signatures of actions, as the pack declares them. `lang` checks calls against them.
 
 use std::sync::Arc;
 

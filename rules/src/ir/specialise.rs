@@ -1,9 +1,9 @@
-//! Guards made as short as they can be: what is known when the pack is loaded, such as the path of the state that a guard
-//! is asked in, need not be asked.
+//! Partial evaluation of guards: folds what is known when the pack is loaded, such as the path of the state that a guard
+//! is evaluated in. Used by `lang` to find constant conditions, and by `eval` before it compiles.
 
 use crate::ir::{expr::Expr, health::Reports, operand::Operand, operators::Op, state_path::StatePath};
 
-/// What is known where an expression is asked.
+/// What is known where an expression is evaluated.
 pub(crate) struct Specialise<'a> {
     /// Path of the host's state, if it is known.
     pub(crate) path: Option<&'a StatePath>,
@@ -11,7 +11,7 @@ pub(crate) struct Specialise<'a> {
 }
 
 impl Specialise<'_> {
-    /// The same expression, as short as it can be.
+    /// The same expression with everything known folded.
     pub(crate) fn expr(&self, expr: &Expr) -> Expr {
         match (expr, self.path) {
             (Expr::Fact(fact), Some(path)) if fact.is_path() => return Expr::Text(path.as_str().into()),
@@ -28,14 +28,14 @@ impl Specialise<'_> {
             Expr::Apply(Op::Not, parts) if parts.len() == 1 => {
                 parts.into_iter().next().map_or(Expr::Bool(false), Expr::not)
             }
-            Expr::Apply(Op::Then, parts) => self.then(parts),
+            Expr::Apply(Op::Sequence, parts) => self.then(parts),
             Expr::Apply(op, parts) => constant(op, &parts).unwrap_or(Expr::Apply(op, parts)),
             other => other,
         }
     }
 
-    /// Parts of which one that answers `deciding` is enough. Those after it are never asked, those before it need not
-    /// be unless they can fail.
+    /// `&&` or `||`: one part with the value `deciding` is enough. Parts after it are unreachable; parts before it are
+    /// needed only if they can fail.
     fn several(&self, parts: Box<[Expr]>, deciding: bool) -> Expr {
         let op = if deciding { Op::Or } else { Op::And };
         let mut left: Vec<Expr> = Vec::new();
@@ -60,7 +60,7 @@ impl Specialise<'_> {
         }
     }
 
-    /// What is asked for only because it can fail, and cannot, need not be asked for.
+    /// Drops bound values that are only evaluated because they could fail, and cannot.
     fn then(&self, parts: Box<[Expr]>) -> Expr {
         let mut parts = parts.into_vec();
         let last = parts.pop().unwrap_or(Expr::Bool(false));
@@ -69,7 +69,7 @@ impl Specialise<'_> {
             return last;
         }
         parts.push(last);
-        Expr::Apply(Op::Then, parts.into())
+        Expr::Apply(Op::Sequence, parts.into())
     }
 
     fn can_fail(&self, expr: &Expr) -> bool {
@@ -77,7 +77,7 @@ impl Specialise<'_> {
     }
 }
 
-/// The value of an operator on constants, if it has one.
+/// Folds an operator on constants.
 pub(crate) fn constant(op: Op, parts: &[Expr]) -> Option<Expr> {
     let operands: Vec<Operand<'_>> = parts.iter().map(Expr::constant).collect::<Option<_>>()?;
     match (op.entry().apply)(&operands).ok()? {
@@ -89,14 +89,14 @@ pub(crate) fn constant(op: Op, parts: &[Expr]) -> Option<Expr> {
 }
 
 impl Expr {
-    /// Its value, if it is written in the rule.
+    /// Its value, if it is a literal.
     pub(crate) fn constant(&self) -> Option<Operand<'_>> {
         Some(match self {
             Self::Bool(value) => Operand::Bool(*value),
             Self::Int(value) => Operand::Int(*value),
             Self::Text(text) => Operand::Text((&**text).into()),
-            Self::Words(words) => Operand::Words(words),
-            Self::Numbers(numbers) => Operand::Numbers(numbers),
+            Self::TextList(words) => Operand::TextList(words),
+            Self::IntList(numbers) => Operand::IntList(numbers),
             _ => return None,
         })
     }

@@ -1,4 +1,4 @@
-//! Paths of states, and what lies within what.
+//! Paths of states, and which path is below which. Public: the controller stores them.
 
 use std::{fmt, sync::Arc};
 

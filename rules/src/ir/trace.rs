@@ -1,4 +1,4 @@
-//! How a decision came about.
+//! How a decision was reached: the trace that every decision keeps, and the explanation that operators read.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,29 +9,29 @@ use crate::ir::{decision::Decision, snapshot::Micros, state_path::StatePath};
 pub struct Decided {
     /// What the rules want done.
     pub decision: Decision,
-    /// Which arms were tried, in order. [`crate::Pack::explain`] adds texts and facts.
+    /// The arms that were tried, in order. [`crate::RuleSet::explain`] adds texts and facts.
     pub trace: Trace,
 }
 
 /// The arms that were tried, in order. Small, so that every decision can keep it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
-    /// One step an arm, and a DPU where DPUs decide one by one.
-    pub steps: Vec<Step>,
+    /// One step for each arm, and for each DPU where DPUs decide one by one.
+    pub steps: Vec<TraceStep>,
 }
 
 /// One arm that was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub struct TraceStep {
     /// Number of the arm in the rule set.
     pub arm: u32,
     /// Position of the DPU it was tried for, if it was tried for one.
     pub dpu: Option<u16>,
-    /// What came of it.
+    /// Its result.
     pub result: ArmResult,
 }
 
-/// What came of an arm.
+/// The result of an arm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ArmResult {
@@ -47,7 +47,7 @@ pub enum ArmResult {
     Failed,
 }
 
-/// A decision explained: everything that was looked at, with the values seen.
+/// A decision with everything that was read for it, and the values found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
     /// State of the host.
@@ -60,7 +60,7 @@ pub struct Explanation {
     pub above_sla: bool,
     /// Arms tried, in order.
     pub arms: Vec<ArmTrace>,
-    /// The facts behind a wait or an error: what the arm that decided read, for the DPUs that hold it up.
+    /// The facts behind a wait or an error: what the deciding arm read, for the DPUs that block it.
     pub facts: Vec<FactSeen>,
     /// The alerts behind a wait or an error.
     pub alerts: Vec<AlertSeen>,
@@ -69,11 +69,11 @@ pub struct Explanation {
 /// One arm that was tried.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ArmTrace {
-    /// Where it stands, `file:line`.
+    /// Where it is declared, `file:line`.
     pub at: String,
     /// What it does: `go Assigned/Ready`, `pass primary_p0_ready`, `wait`.
     pub arm: String,
-    /// What came of it.
+    /// Its result.
     pub result: ArmResult,
     /// Name of the DPU it was tried for, if it was tried for one.
     pub dpu: Option<String>,
@@ -90,24 +90,24 @@ pub struct FactSeen {
     pub name: String,
     /// Its value as text.
     pub value: String,
-    /// Name of the DPU it is of, if it is of one.
+    /// Name of the DPU, if it is a fact of a DPU.
     pub dpu: Option<String>,
 }
 
-/// One alert that holds a host up.
+/// One alert that blocks a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlertSeen {
     /// Id of the probe.
     pub probe: String,
-    /// What it looked at.
+    /// What the probe checked.
     pub target: Option<String>,
-    /// For operators.
+    /// The alert's text for operators.
     pub message: String,
-    /// What the alert means for the host's life.
+    /// Its classifications, by which rules react to it.
     pub classifications: Vec<String>,
     /// Since when, in microseconds since the epoch.
     pub since: Option<Micros>,
-    /// Report it came with.
+    /// The report that contains it.
     pub source: String,
     /// Name of the DPU it is about, if it is about one.
     pub dpu: Option<String>,

@@ -1,10 +1,10 @@
-//! What the rules say of a host beside what is next: what its tenant sees, and what alerts prevent.
+//! What the rules say about a host beside its next step: what its tenant sees, and what alerts prevent.
 
 use std::sync::Arc;
 
 use crate::ir::guard::Guard;
 
-/// What alerts can prevent beside moves.
+/// What alerts can prevent beside state changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prevented {
     /// A tenant gets the host.
@@ -88,12 +88,12 @@ pub(crate) struct TenantView {
     pub(crate) detail: Arc<str>,
 }
 
-/// What a pack says beside decisions.
+/// What a pack declares beside decisions.
 #[derive(Debug, Default)]
 pub(crate) struct Views {
-    /// The first line that holds counts.
+    /// The first line whose guard holds is shown.
     pub(crate) tenant: Vec<TenantView>,
     pub(crate) prevents: Vec<(Prevented, Arc<str>)>,
-    /// Number of the report whose alerts prevent.
+    /// Number of the report whose alerts count for `prevents`.
     pub(crate) judged_by: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! Files of a pack, read with care: a name can lead to anything.
+//! Reads files of packs, of any origin: only regular files of limited size and number. Also reads the site file.
 
 use std::{
     fs::File,
@@ -11,8 +11,8 @@ use crate::ir::limits::FILE_BYTES;
 /// Name and text of all files directly in a directory whose names end with an extension.
 ///
 /// # Errors
-/// The directory cannot be read, or has more than `most` of them; or one of them cannot be read, is no regular file (a pipe
-/// would never end), is not text, or is longer than a pack's file may be.
+/// The directory cannot be read or has more than `most` of them; or one of them cannot be read, is not a regular file (a
+/// pipe would never end), is not text, or is longer than a pack's file may be.
 pub fn read_pack_files(directory: &Path, extension: &str, most: usize) -> Result<Vec<(String, String)>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(directory)? {
@@ -32,9 +32,9 @@ pub fn read_pack_files(directory: &Path, extension: &str, most: usize) -> Result
 /// The text of one file.
 fn read_pack_file(path: &Path) -> Result<String> {
     let refused = |why: String| Error::new(ErrorKind::InvalidData, format!("{}: {why}", path.display()));
-    // Asked before it is opened: to open a pipe waits for whoever writes to it.
+    // Checked before opening, because opening a pipe waits for a writer.
     if !std::fs::metadata(path)?.is_file() {
-        return Err(refused("it is no regular file".to_owned()));
+        return Err(refused("it is not a regular file".to_owned()));
     }
     let mut text = String::new();
     File::open(path)?.take(FILE_BYTES + 1).read_to_string(&mut text).map_err(|error| refused(error.to_string()))?;

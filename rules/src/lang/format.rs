@@ -1,10 +1,10 @@
-//! Rule files laid out alike: indentation, blank lines, line ends. Nothing but white space at the ends of lines changes,
+//! The formatter of rule files: indentation, blank lines, line ends. Only white space at the ends of lines changes,
 //! so a formatted pack is the same pack.
 //!
-//! A state's verbs stand four deep, what is said of an arm eight deep, what stands in brackets four deeper than the line
+//! A state's verbs are indented by four, modifiers of arms by eight, content of brackets four deeper than the line
 //! that opened them, and a line that begins with an operator four deeper than the line it continues.
 
-/// Verbs that say something about the one before them.
+/// Verbs that modify the one before them.
 const MODIFIERS: [&str; 17] = [
     "when",
     "unless",
@@ -29,7 +29,7 @@ const OF_REPORTS: [&str; 2] = ["only", "except"];
 
 const STEP: usize = 4;
 
-/// The text of a rule file, laid out.
+/// The text of a rule file, formatted.
 #[must_use]
 pub fn format(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -37,7 +37,7 @@ pub fn format(text: &str) -> String {
     let mut blank = true;
     for line in text.lines() {
         if state.verbatim() {
-            // The inside of a text or a block comment is not ours.
+            // The inside of a text or a block comment stays as it is.
             out.push_str(line);
             out.push('\n');
             state.read(line);
@@ -71,7 +71,7 @@ pub fn format(text: &str) -> String {
     out
 }
 
-/// Where the reading is: in which brackets, in which text.
+/// The state of the scanner: open brackets, and whether it is in a text or comment.
 #[derive(Default)]
 struct Layout {
     /// Indentation of the lines that opened the brackets which are open.
@@ -113,7 +113,7 @@ impl Layout {
         if ["&&", "||", "+ ", "- ", "* ", "/ ", "% ", "== ", "!= ", "< ", "> "].iter().any(|op| line.starts_with(op)) {
             return inside + STEP;
         }
-        // A comment between the verbs of a state stands with them.
+        // A comment between the verbs of a state is indented like them.
         if line.starts_with("//") && self.unfinished && self.open.is_empty() { STEP } else { inside }
     }
 
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_laid_out_as_they_read() {
+    fn rules_are_formatted_by_their_structure() {
         let untidy = "\n\n// A state.\nstate(\"A\")   \n.sla(minutes(5))\n  .go(\"B\")\n.when(|h|\nh.instance.present\n&& h.dpus.all(|d|\nd.primary\n)\n)\n.does(\"x\", #{\na: 1,\nb: [\n1\n]\n})\n// later: more\n.wait(\"x\");\n\n\n\nfn f(h) {\nif a {\nb\n} else {\nc\n}\n}\n\n";
         let tidy = r#"// A state.
 state("A")

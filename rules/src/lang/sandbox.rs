@@ -1,4 +1,4 @@
-//! The sandbox: an engine that reaches nothing but what it is given, with every limit set.
+//! The sandbox: a rhai engine without access to anything outside, with every limit set.
 //!
 //! The limits differ between debug and release builds unless they are set by hand, and some are off by default.
 
@@ -33,7 +33,7 @@ pub(crate) fn sandbox(operations: u64) -> Engine {
         .set_fail_on_invalid_map_property(true)
         .set_strict_variables(true)
         .set_allow_shadowing(false)
-        // Folding of constants would hide what is compared: `() < 3` would become `false`.
+        // Constant folding by rhai would hide type errors: `() < 3` would become `false`.
         .set_optimization_level(OptimizationLevel::None)
         .on_progress(|_| step());
     for symbol in ["eval", "import", "export", "print", "debug", "Fn", "is_shared"] {
@@ -51,8 +51,8 @@ pub(crate) fn sandbox(operations: u64) -> Engine {
 }
 
 thread_local! {
-    /// Steps that scripts on this thread may still take. rhai counts those of a closure that a function calls, such as
-    /// `h.dpus.any`, anew each time.
+    /// Steps that scripts on this thread may still take. rhai starts its own count again for each closure that a native
+    /// function calls.
     static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
 }
 
@@ -64,14 +64,14 @@ fn step() -> Option<Dynamic> {
     })
 }
 
-/// Counts the steps that scripts take on this thread while it lives, and stops them when they are too many. What one
-/// takes inside another one's counts for both.
-pub(crate) struct Meter {
+/// Limits the steps of scripts on this thread while it lives. Steps within a nested budget count for the outer one as
+/// well.
+pub(crate) struct StepBudget {
     outer: u64,
     given: u64,
 }
 
-impl Meter {
+impl StepBudget {
     pub(crate) fn new(most: u64) -> Self {
         let outer = LEFT.get();
         let given = most.min(outer);
@@ -80,7 +80,7 @@ impl Meter {
     }
 }
 
-impl Drop for Meter {
+impl Drop for StepBudget {
     fn drop(&mut self) {
         LEFT.set(self.outer.saturating_sub(self.given.saturating_sub(LEFT.get())));
     }

@@ -1,4 +1,4 @@
-//! What changed between two packs, in words: states, arms, guards, gates, times.
+//! The differences between two packs, in words: states, arms, guards, gates, times.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     eval::RuleSet,
-    ir::pack::Kept,
+    ir::pack::Retained,
     suite::graph::{Graph, GraphArm},
 };
 
@@ -25,9 +25,9 @@ pub struct Change {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
-    /// The new pack has it, the old one has not.
+    /// Only the new pack has it.
     Added,
-    /// The old pack has it, the new one has not.
+    /// Only the old pack has it.
     Removed,
     /// Both have it, differently.
     Changed,
@@ -71,7 +71,7 @@ pub fn diff(old: &RuleSet, new: &RuleSet) -> Vec<Change> {
     changes
 }
 
-/// A thing as lines of text, each a part of it that can change on its own.
+/// A declaration as lines of text, one for each part that can change on its own.
 type Lines = Vec<String>;
 
 fn states(graph: &Graph) -> BTreeMap<String, Lines> {
@@ -135,12 +135,12 @@ fn without_limit(rules: &RuleSet) -> BTreeMap<String, Lines> {
     guard.map(|guard| ("time limits".to_owned(), vec![format!("do not count when {}", guard.text)])).collect()
 }
 
-fn kept(kept: &[Kept]) -> BTreeMap<String, Lines> {
+fn kept(kept: &[Retained]) -> BTreeMap<String, Lines> {
     let kept = kept.iter().map(|kept| (kept.name.to_string(), vec![format!("kept in [{}]", kept.within.join(", "))]));
     kept.collect()
 }
 
-/// Functions that guards call, as they are written.
+/// Source texts of functions.
 fn functions(rules: &RuleSet) -> BTreeMap<String, Lines> {
     let mut functions = BTreeMap::new();
     for text in rules.sources.values() {
@@ -155,7 +155,7 @@ fn functions(rules: &RuleSet) -> BTreeMap<String, Lines> {
     functions
 }
 
-/// Where the braces of a function that starts here are closed.
+/// The end of a function's body.
 fn body_end(text: &str) -> usize {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
     for (at, letter) in text.char_indices() {
@@ -176,7 +176,7 @@ fn numbers<'a>(numbers: impl Iterator<Item = (&'a str, i64)>, unit: &str) -> BTr
     numbers.map(|(name, value)| (name.to_owned(), vec![format!("{value}{unit}")])).collect()
 }
 
-/// An arm in the words of its rule.
+/// An arm as a rule writes it.
 fn words(arm: &GraphArm) -> String {
     let mut words = arm.verb.to_owned();
     for part in [&arm.to, &arm.gate] {
@@ -202,7 +202,7 @@ fn compare(changes: &mut Vec<Change>, what: &str, old: &BTreeMap<String, Lines>,
         let come = is.iter().filter(|line| !was.contains(line)).map(|line| format!("now {line}"));
         let mut how = gone.chain(come).collect::<Vec<_>>();
         if how.is_empty() && was != is {
-            how.push("its arms stand in another order".to_owned());
+            how.push("its arms are in another order".to_owned());
         }
         if !how.is_empty() {
             let change = Change { kind: ChangeKind::Changed, what: format!("{what} {name}"), how };

@@ -1,4 +1,4 @@
-//! What a case expects, held against the decision.
+//! Compares the expectation of a test case with the decision.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// The decision that a case expects. What is not said is not looked at, except that a move never passes for a wait.
+/// The decision that a case expects. Fields that are absent are not compared, but the kind of the decision always is.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Expectation {
@@ -36,7 +36,7 @@ pub struct Expectation {
     pub notes: Option<BTreeMap<String, String>>,
     /// Cause of the failure that is recorded; `none` if the record is cleared.
     pub failure: Option<String>,
-    /// DPUs that the explanation names as holding the host up; checked if given.
+    /// DPUs that the explanation names as blocking the host; checked if given.
     pub blames: Option<Vec<String>>,
     /// What the tenant sees of an instance; may stand alone.
     pub tenant_sees: Option<String>,

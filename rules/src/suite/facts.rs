@@ -1,7 +1,7 @@
-//! Facts by name become a snapshot.
+//! Builds snapshots from facts by name, for tests of packs.
 //!
-//! Facts that are stored are set in the serialised form of the snapshot. Facts that are derived from moments are set
-//! by choosing the moment: an age by counting back from now, an order by a moment just after or before the other.
+//! Stored facts are set in the serialised form of the snapshot. Facts that are derived from timestamps are set by
+//! choosing the timestamp: an age by subtracting it from now, an order by a timestamp just after or before the other.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use crate::{
     suite::{Case, Suite, read},
 };
 
-/// Now, in tests: some day in 2025.
+/// The current time in tests: some day in 2025.
 const NOW: u64 = 1_750_000_000_000_000;
-/// How long a host has been in its state unless a test says otherwise: a minute.
+/// Default time in the state: a minute.
 const ELAPSED: u64 = 60_000_000;
 
 pub(super) fn snapshot(suite: &Suite, case: &Case) -> Result<Snapshot, String> {
     let count = case.dpus.unwrap_or(suite.dpus);
-    let values = |facts: &BTreeMap<String, Yaml>| facts.values().map(read::values).sum::<usize>();
+    let values = |facts: &BTreeMap<String, Yaml>| facts.values().map(read::count).sum::<usize>();
     let of_dpus = case.of_dpus.values().map(values).sum::<usize>();
-    read::within(count, values(&suite.dpu), values(&suite.base) + values(&case.facts) + of_dpus)?;
+    read::check_size(count, values(&suite.dpu), values(&suite.base) + values(&case.facts) + of_dpus)?;
     let mut facts = suite.base.clone();
     facts.extend(case.facts.clone());
     for dpu in 0..count {
@@ -46,7 +46,7 @@ pub(super) fn snapshot(suite: &Suite, case: &Case) -> Result<Snapshot, String> {
 }
 
 pub(super) fn from_facts(facts: &BTreeMap<String, Yaml>, dpus: usize) -> Result<Snapshot, String> {
-    read::within(dpus, 0, facts.values().map(read::values).sum())?;
+    read::check_size(dpus, 0, facts.values().map(read::count).sum())?;
     let mut snapshot = Snapshot {
         id: "host0".to_owned(),
         now: NOW,
@@ -63,7 +63,7 @@ pub(super) fn from_facts(facts: &BTreeMap<String, Yaml>, dpus: usize) -> Result<
     }
     let mut tree = serde_yaml::to_value(&snapshot).map_err(|error| error.to_string())?;
     for (path, value) in facts {
-        let (owner, name) = path.split_once('.').ok_or_else(|| format!("`{path}` is no fact: write `area.name`"))?;
+        let (owner, name) = path.split_once('.').ok_or_else(|| format!("`{path}` is not a fact: write `area.name`"))?;
         let at = owner.strip_prefix("dpu").and_then(|number| number.parse::<usize>().ok());
         let area = match at {
             Some(at) => tree.get_mut("dpus").and_then(|dpus| dpus.get_mut(at)),
@@ -84,15 +84,15 @@ fn set(area: &mut Mapping, kind: &str, name: &str, value: &Yaml, snapshot: &Snap
         area.insert(key, value.clone());
         return Ok(());
     }
-    let Some(moment) = moment(kind, name) else {
+    let Some(timestamp) = timestamp(kind, name) else {
         let facts = fact_dictionary();
         let known = facts.iter().filter(|fact| fact.area == kind).map(|fact| fact.name);
         let hint = types::nearest(name, known).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
         return Err(format!("there is no fact `{kind}.{name}` that can be set{hint}"));
     };
     let own = area.get("state_since").and_then(Yaml::as_u64);
-    let entered = if moment.of_dpu { own.unwrap_or(snapshot.state.since) } else { snapshot.state.since };
-    let at = match (moment.relation, value) {
+    let entered = if timestamp.of_dpu { own.unwrap_or(snapshot.state.since) } else { snapshot.state.since };
+    let at = match (timestamp.relation, value) {
         (Relation::Age, Yaml::Null) => None,
         (Relation::Age, value) => Some(ago(&format!("{kind}.{name}"), value)?),
         (Relation::After, value) => {
@@ -105,23 +105,23 @@ fn set(area: &mut Mapping, kind: &str, name: &str, value: &Yaml, snapshot: &Snap
         }
         (Relation::Set, _) => return Ok(()),
     };
-    area.insert(Yaml::from(moment.field), at.map_or(Yaml::Null, Yaml::from));
+    area.insert(Yaml::from(timestamp.field), at.map_or(Yaml::Null, Yaml::from));
     Ok(())
 }
 
-/// The moment so many seconds ago.
+/// The timestamp so many seconds ago.
 fn ago(name: &str, value: &Yaml) -> Result<u64, String> {
-    let moment = value.as_u64().map(|seconds| NOW.saturating_sub(seconds.saturating_mul(1_000_000)));
-    moment.ok_or_else(|| {
+    let timestamp = value.as_u64().map(|seconds| NOW.saturating_sub(seconds.saturating_mul(1_000_000)));
+    timestamp.ok_or_else(|| {
         let text = serde_yaml::to_string(value).unwrap_or_default();
         format!("`{name}` is a whole number of seconds, not {}", text.trim())
     })
 }
 
-struct MomentOf {
+struct StoredTimestamp {
     field: &'static str,
     relation: Relation,
-    /// Measured against the DPU's own state.
+    /// Relative to the DPU's own state.
     of_dpu: bool,
 }
 
@@ -129,14 +129,14 @@ struct MomentOf {
 enum Relation {
     Age,
     After,
-    /// After whatever was asked for.
+    /// Later than now.
     Fresh,
-    /// Taken care of before.
+    /// Already set.
     Set,
 }
 
-/// The stored moment behind a derived fact.
-fn moment(area: &str, name: &str) -> Option<MomentOf> {
+/// The stored timestamp of a derived fact.
+fn timestamp(area: &str, name: &str) -> Option<StoredTimestamp> {
     use Relation::{After, Age, Fresh, Set};
     let (field, relation, of_dpu) = match (area, name) {
         ("state", "elapsed") | ("dpu", "elapsed") => ("", Set, false),
@@ -163,7 +163,7 @@ fn moment(area: &str, name: &str) -> Option<MomentOf> {
         ("firmware", "failure_age") => ("failed_at", Age, false),
         _ => return None,
     };
-    Some(MomentOf { field, relation, of_dpu })
+    Some(StoredTimestamp { field, relation, of_dpu })
 }
 
 /// Stores a health report: `host_replace`, `host:SOURCE`, `rack_replace`, `rack:SOURCE`, `dpu0_replace`, `dpu0_agent`,
@@ -175,7 +175,7 @@ fn store(snapshot: &mut Snapshot, slot: &str, report: &HealthReport) -> Result<(
         let merges = match owner {
             "host" => &mut snapshot.health.merges,
             "rack" => &mut snapshot.health.rack_merges,
-            dpu => &mut dpu_of(snapshot, dpu)?.health.merges,
+            dpu => &mut dpu_named(snapshot, dpu)?.health.merges,
         };
         merges.insert(source.to_owned(), report);
         return Ok(());
@@ -184,15 +184,15 @@ fn store(snapshot: &mut Snapshot, slot: &str, report: &HealthReport) -> Result<(
         "host_replace" => &mut snapshot.health.replace,
         "rack_replace" => &mut snapshot.health.rack_replace,
         _ => match slot.split_once('_') {
-            Some((dpu, "replace")) => &mut dpu_of(snapshot, dpu)?.health.replace,
-            Some((dpu, "agent")) => &mut dpu_of(snapshot, dpu)?.health.agent,
-            _ => return Err(format!("`{slot}` is no place for a health report: `dpu0_agent`, `host:source`, …")),
+            Some((dpu, "replace")) => &mut dpu_named(snapshot, dpu)?.health.replace,
+            Some((dpu, "agent")) => &mut dpu_named(snapshot, dpu)?.health.agent,
+            _ => return Err(format!("`{slot}` is not a place for a health report: `dpu0_agent`, `host:source`, …")),
         },
     };
     *place = Some(report);
     Ok(())
 }
 
-fn dpu_of<'s>(snapshot: &'s mut Snapshot, name: &str) -> Result<&'s mut Dpu, String> {
+fn dpu_named<'s>(snapshot: &'s mut Snapshot, name: &str) -> Result<&'s mut Dpu, String> {
     snapshot.dpus.iter_mut().find(|dpu| dpu.id == name).ok_or_else(|| format!("the case has no `{name}`"))
 }

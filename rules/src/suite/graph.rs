@@ -9,7 +9,7 @@ use crate::{
     ir::{
         decision::{Action, OnFailure},
         expr::Expr,
-        guard::{Selection, Wanted},
+        guard::{Polarity, Selection},
         pack::{Arm, StateKind, Verb, targets},
     },
 };
@@ -21,7 +21,7 @@ pub struct Graph {
     pub initial: String,
     /// States, in the order of the pack.
     pub states: Vec<GraphState>,
-    /// Rules for any state, in the order in which they are asked.
+    /// Rules for any state, in order of evaluation.
     pub any_state: Vec<GraphRule>,
 }
 
@@ -34,9 +34,9 @@ pub struct GraphState {
     pub kind: StateKind,
     /// Each DPU is in a state of its own.
     pub of_dpu: bool,
-    /// It is left when all DPUs are in it.
+    /// Hosts leave it when all DPUs are in it.
     pub barrier: bool,
-    /// DPUs in it do not take part.
+    /// Barriers do not wait for DPUs in it.
     pub aside: bool,
     /// Hosts are put there by other means than an arm.
     pub entry: bool,
@@ -44,7 +44,7 @@ pub struct GraphState {
     pub sla_seconds: Option<i64>,
     /// The time limit depends on the host.
     pub sla_computed: bool,
-    /// Where it stands, `file:line`.
+    /// Where it is declared, `file:line`.
     pub at: String,
     /// Its arms, in order.
     pub arms: Vec<GraphArm>,
@@ -68,21 +68,21 @@ pub struct GraphArm {
     pub verb: &'static str,
     /// State that it goes to.
     pub to: Option<String>,
-    /// Other states that it can lead to: of DPUs that are not meant, and of actions that fail.
+    /// Other targets: of `others`, and of `or_go` if an action fails.
     pub also_to: Vec<String>,
     /// Gate that it passes.
     pub gate: Option<String>,
     /// Reason that it gives.
     pub reason: Option<String>,
-    /// Its conditions as written, with `unless` as `not`; with that of its gate.
+    /// Its conditions as written, with `unless` as `not`, and the condition of its gate.
     pub guards: Vec<String>,
     /// What it does, in order.
     pub actions: Vec<GraphAction>,
-    /// What it records besides, in words: `counts recovery_reboots`, `notes entered_from = ready`.
+    /// Its effects on records, in words: `counts recovery_reboots`, `notes entered_from = ready`.
     pub records: Vec<String>,
     /// Facts that its conditions can read.
     pub facts: Vec<String>,
-    /// Where it stands, `file:line`.
+    /// Where it is declared, `file:line`.
     pub at: String,
 }
 
@@ -95,7 +95,7 @@ pub struct GraphAction {
     pub args: BTreeMap<String, String>,
     /// `stay`, `ignore`, or the state to go to if it fails.
     pub on_failure: String,
-    /// `first` or `each` if it is for DPUs that the arm chooses.
+    /// `first` or `each` if it is for DPUs that the arm selects.
     pub dpus: Option<&'static str>,
 }
 
@@ -108,9 +108,9 @@ impl std::fmt::Display for GraphAction {
         }
         match (self.dpus, self.on_failure.as_str()) {
             (None, "stay") => Ok(()),
-            (Some(dpus), "stay") => write!(f, " on {dpus} DPU that fits"),
+            (Some(dpus), "stay") => write!(f, " on {dpus} DPU that matches"),
             (_, "ignore") => f.write_str(" which may fail"),
-            (_, state) => write!(f, " and if it fails going to {state}"),
+            (_, state) => write!(f, " and on failure goes to {state}"),
         }
     }
 }
@@ -163,8 +163,12 @@ impl RuleSet {
             _ => None,
         };
         let mut guards = Vec::new();
-        for (guard, wanted) in &arm.conditions {
-            guards.push(if *wanted == Wanted::Yes { guard.text.to_string() } else { format!("not {}", guard.text) });
+        for (guard, polarity) in &arm.conditions {
+            guards.push(if *polarity == Polarity::When {
+                guard.text.to_string()
+            } else {
+                format!("not {}", guard.text)
+            });
         }
         let others = arm.select.iter().map(|(guard, _)| guard).chain(gate.map(|gate| &gate.guard));
         guards.extend(others.map(|guard| guard.text.to_string()));
@@ -217,10 +221,10 @@ fn graph_action(action: &Action, arm: &Arm) -> GraphAction {
     }
 }
 
-/// What an arm records, in words.
+/// An arm's effects on records, in words.
 fn records(arm: &Arm) -> Vec<String> {
     let mut words = Vec::new();
-    words.extend(arm.resets.iter().map(|counter| format!("begins {counter} anew")));
+    words.extend(arm.resets.iter().map(|counter| format!("resets {counter}")));
     words.extend(arm.counts.iter().map(|counter| format!("counts {counter}")));
     words.extend(arm.notes.iter().map(|(note, value)| match value.as_str() {
         "" => format!("forgets {note}"),

@@ -1,4 +1,4 @@
-//! A pack's own tests: YAML files of facts and expected decisions, and which arms no test reached.
+//! Runs a pack's own tests (YAML files of facts and expected decisions) and computes the coverage of its arms.
 //!
 //! ```yaml
 //! base:                      # facts of every case of the file, by their name in the dictionary
@@ -11,7 +11,7 @@
 //!     expect: { go: Assigned/WaitingForNetworkSegmentToBeReady }
 //! ```
 //!
-//! Facts derived from moments are set by what rules see: `state.elapsed: 600`, `host.rebooted_since_state_change: true`.
+//! Facts derived from timestamps are set as rules see them: `state.elapsed: 600`, `host.rebooted_since_state_change: true`.
 
 pub(crate) mod diff;
 mod expect;
@@ -39,12 +39,12 @@ use crate::{
     lang::files::read_pack_files,
 };
 
-/// What running a pack's tests came to.
+/// The result of running a pack's tests.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SuiteResult {
     /// Every case, in order.
     pub cases: Vec<CaseResult>,
-    /// Arms that no test took, passed or was held up by: `file:line`, and what they do.
+    /// Arms that no test covers.
     pub untested: Vec<UntestedArm>,
     /// How many arms there are.
     pub arms: usize,
@@ -61,10 +61,10 @@ pub struct CaseResult {
     pub failure: Option<String>,
 }
 
-/// An arm that no test reached.
+/// An arm that no test covers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UntestedArm {
-    /// Where it stands, `file:line`.
+    /// Where it is declared, `file:line`.
     pub at: String,
     /// State or rule that it belongs to.
     pub state: String,
@@ -160,7 +160,7 @@ impl RuleSet {
         for (owner, arm) in owners.iter_mut().zip(&self.arms) {
             *owner = arm.rule.as_deref().unwrap_or(owner);
         }
-        // Steps that several states take over are one text: to reach them in one state is enough.
+        // Several states can use one block of steps: covering its arms in one state is enough.
         let of_reached = self.arms.iter().zip(reached).filter(|(_, reached)| **reached);
         let places: BTreeSet<_> = of_reached.map(|(arm, _)| &arm.place).collect();
         let mut told = BTreeSet::new();
@@ -175,7 +175,7 @@ impl RuleSet {
     }
 }
 
-/// Marks the arms that had a say in a decision. A gate counts once it was closed: that it was open shows nothing.
+/// Marks the arms that a decision covers. A gate is covered when it was closed: an open gate shows nothing.
 fn mark(decided: &Decided, reached: &mut [bool]) {
     for step in &decided.trace.steps {
         if matches!(step.result, ArmResult::Taken | ArmResult::Blocked | ArmResult::Failed)
@@ -221,7 +221,7 @@ impl Snapshot {
     /// `instance.present`, `state.elapsed`, `dpu0.observed_network_version`.
     ///
     /// # Errors
-    /// A name that is no fact, or a value that does not fit it.
+    /// An unknown fact, or a value of the wrong type.
     pub fn from_facts(facts: &BTreeMap<String, serde_yaml::Value>, dpus: usize) -> Result<Self, String> {
         facts::from_facts(facts, dpus)
     }

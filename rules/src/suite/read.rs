@@ -1,5 +1,5 @@
-//! Reading files of tests. Whoever offers a pack brings its tests along, so what one may hold is limited: a short text
-//! with aliases can stand for more than any memory holds.
+//! Reads files of tests with limits. Tests come with packs of any origin, and a short text with aliases can expand to more
+//! than any memory holds.
 
 use std::{cell::Cell, fmt};
 
@@ -16,9 +16,9 @@ pub(super) fn suite(text: &str) -> Result<Suite, String> {
     if u64::try_from(text.len()).is_ok_and(|bytes| bytes > FILE_BYTES) {
         return Err(format!("the file has more than {FILE_BYTES} bytes: split it"));
     }
-    shallow(text)?;
+    check_nesting(text)?;
     let values = Cell::new(0);
-    let count = Count { values: &values };
+    let count = ValueCounter { values: &values };
     count.deserialize(serde_yaml::Deserializer::from_str(text)).map_err(|error| error.to_string())?;
     let suite: Suite = serde_yaml::from_str(text).map_err(|error| error.to_string())?;
     if suite.cases.len() > TEST_CASES {
@@ -27,9 +27,9 @@ pub(super) fn suite(text: &str) -> Result<Suite, String> {
     Ok(suite)
 }
 
-/// The reader takes time by the square of the depth of brackets, before it says that they are too many. One in a text
-/// counts as well: that many that nobody closes stand in no text.
-fn shallow(text: &str) -> Result<(), String> {
+/// Limits the nesting of brackets first, because the YAML reader takes time quadratic in it. Brackets in texts count as
+/// well: no text has that many unclosed ones.
+fn check_nesting(text: &str) -> Result<(), String> {
     let mut depth = 0_usize;
     for (line, text) in text.lines().enumerate() {
         for byte in text.bytes() {
@@ -46,47 +46,49 @@ fn shallow(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A case may have so many DPUs, whose common facts come to so many values each, beside others.
-pub(super) fn within(dpus: usize, of_each: usize, others: usize) -> Result<(), String> {
+/// Limits the DPUs of a case and its values: `of_each` for each DPU, and `others`.
+pub(super) fn check_size(dpus: usize, of_each: usize, others: usize) -> Result<(), String> {
     if dpus > DPUS {
         return Err(format!("`dpus` is {dpus}: a case has {DPUS} DPUs at most"));
     }
     if of_each.saturating_mul(dpus).saturating_add(others) > CASE_VALUES {
-        return Err(format!("its facts come to more than {CASE_VALUES} values"));
+        return Err(format!("its facts have more than {CASE_VALUES} values"));
     }
     Ok(())
 }
 
-/// A value and all those in it.
-pub(super) fn values(value: &Yaml) -> usize {
+/// The number of values in a value, itself included.
+pub(super) fn count(value: &Yaml) -> usize {
     match value {
-        Yaml::Sequence(list) => 1 + list.iter().map(values).sum::<usize>(),
-        Yaml::Mapping(map) => 1 + map.iter().map(|(key, value)| values(key) + values(value)).sum::<usize>(),
-        Yaml::Tagged(tagged) => 1 + values(&tagged.value),
+        Yaml::Sequence(list) => 1 + list.iter().map(count).sum::<usize>(),
+        Yaml::Mapping(map) => 1 + map.iter().map(|(key, value)| count(key) + count(value)).sum::<usize>(),
+        Yaml::Tagged(tagged) => 1 + count(&tagged.value),
         _ => 1,
     }
 }
 
-/// Reads a value, those in it, and those that aliases stand for, to count them. Keeps nothing.
+/// Deserializes to nothing, and counts values with aliases expanded.
 #[derive(Clone, Copy)]
-struct Count<'c> {
+struct ValueCounter<'c> {
     values: &'c Cell<usize>,
 }
 
-impl<'de> DeserializeSeed<'de> for Count<'_> {
+impl<'de> DeserializeSeed<'de> for ValueCounter<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
         let values = self.values.get() + 1;
         self.values.set(values);
         if values > TEST_VALUES {
-            return Err(D::Error::custom(format!("the file comes to more than {TEST_VALUES} values with its aliases")));
+            return Err(D::Error::custom(format!(
+                "the file has more than {TEST_VALUES} values with its aliases expanded"
+            )));
         }
         from.deserialize_any(self)
     }
 }
 
-/// Values that hold no others.
+/// Visitors of scalars.
 macro_rules! single {
     ($($visit:ident($kind:ty))+) => { $(
         fn $visit<E: Error>(self, _: $kind) -> Result<(), E> {
@@ -95,7 +97,7 @@ macro_rules! single {
     )+ };
 }
 
-impl<'de> Visitor<'de> for Count<'_> {
+impl<'de> Visitor<'de> for ValueCounter<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -44,7 +44,7 @@ impl Oracle {
                 EvalAltResult::ErrorArithmetic(text, _) if text.contains("zero") && !text.ends_with("% -1") => {
                     "division by zero".to_owned()
                 }
-                EvalAltResult::ErrorArithmetic(..) => "a number left the range of 64 bits".to_owned(),
+                EvalAltResult::ErrorArithmetic(..) => "integer overflow".to_owned(),
                 other => other.to_string(),
             },
         }
@@ -65,7 +65,7 @@ struct Area(Arc<Snapshot>, &'static str);
 
 /// Alerts of a report, and whether a stored one is behind it.
 #[derive(Clone)]
-struct Report(Vec<HealthAlert>, bool);
+struct ReportValue(Vec<HealthAlert>, bool);
 
 #[derive(Clone, Copy)]
 struct Absent;
@@ -213,11 +213,11 @@ fn optional(engine: &mut Engine) {
 }
 
 /// What `dpu_health` is made of.
-fn of_dpu(dpu: &Dpu) -> Report {
+fn of_dpu(dpu: &Dpu) -> ReportValue {
     if let Some(report) = &dpu.health.replace {
-        return Report(report.alerts.clone(), true);
+        return ReportValue(report.alerts.clone(), true);
     }
-    let mut report = Report(Vec::new(), false);
+    let mut report = ReportValue(Vec::new(), false);
     let alert = |id: &str, class: &str| HealthAlert {
         id: id.to_owned(),
         classifications: vec![class.to_owned()],
@@ -245,11 +245,11 @@ fn of_dpu(dpu: &Dpu) -> Report {
 }
 
 /// What `health` is made of.
-fn of_host(host: &Snapshot) -> Report {
+fn of_host(host: &Snapshot) -> ReportValue {
     if let Some(report) = &host.health.replace {
-        return Report(report.alerts.clone(), true);
+        return ReportValue(report.alerts.clone(), true);
     }
-    let mut report = Report(Vec::new(), false);
+    let mut report = ReportValue(Vec::new(), false);
     for of_dpu in host.dpus.iter().map(of_dpu) {
         report.0.extend(of_dpu.0);
         report.1 |= of_dpu.1;
@@ -264,7 +264,7 @@ fn of_host(host: &Snapshot) -> Report {
 }
 
 fn reports(engine: &mut Engine) {
-    let has = |report: &Report, probe: Option<&str>, class: Option<&str>| {
+    let has = |report: &ReportValue, probe: Option<&str>, class: Option<&str>| {
         report.0.iter().any(|alert| {
             probe.is_none_or(|probe| alert.id == probe)
                 && class.is_none_or(|class| alert.classifications.iter().any(|known| known == class))
@@ -273,13 +273,13 @@ fn reports(engine: &mut Engine) {
     engine
         .register_get("health", |host: &mut Host| of_host(&host.0))
         .register_get("dpu_health", |dpu: &mut OneDpu| of_dpu(&dpu.0.dpus[dpu.1]))
-        .register_fn("has_class", move |report: &mut Report, class: &str| has(report, None, Some(class)))
-        .register_fn("has_probe", move |report: &mut Report, probe: &str| has(report, Some(probe), None))
-        .register_fn("has_alert", move |report: &mut Report, probe: &str, class: &str| {
+        .register_fn("has_class", move |report: &mut ReportValue, class: &str| has(report, None, Some(class)))
+        .register_fn("has_probe", move |report: &mut ReportValue, probe: &str| has(report, Some(probe), None))
+        .register_fn("has_alert", move |report: &mut ReportValue, probe: &str, class: &str| {
             has(report, Some(probe), Some(class))
         })
-        .register_get("missing", |report: &mut Report| !report.1)
-        .register_get("alerts", |report: &mut Report| i64::try_from(report.0.len()).unwrap());
+        .register_get("missing", |report: &mut ReportValue| !report.1)
+        .register_get("alerts", |report: &mut ReportValue| i64::try_from(report.0.len()).unwrap());
 }
 
 /// Counters, notes and actions.

@@ -15,7 +15,7 @@ const PATIENCE: u32 = 200;
 
 /// What became of the host when nothing moved it any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum WalkEnd {
     Wait(String),
     Error(String),
     Deleted,
@@ -30,7 +30,7 @@ pub(crate) struct World<'r> {
     pub(crate) done: Vec<String>,
     /// The same of the looks before.
     pub(crate) told: Vec<(Vec<String>, Vec<String>)>,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: WalkEnd,
 }
 
 impl<'r> World<'r> {
@@ -57,7 +57,7 @@ impl<'r> World<'r> {
             dpu.desired_network_version = Some(first);
             dpu.observed_network_version = Some(first);
         }
-        let outcome = Outcome::Wait(String::new());
+        let outcome = WalkEnd::Wait(String::new());
         Self { rules, host, passed: vec![start.to_owned()], done: vec![], told: vec![], outcome }
     }
 
@@ -134,17 +134,17 @@ impl<'r> World<'r> {
                     let acts = !wait.actions.is_empty() || wait.dpus.iter().any(|step| !step.actions.is_empty());
                     self.wait(&wait);
                     if !acts {
-                        self.outcome = Outcome::Wait(wait.reason.to_string());
+                        self.outcome = WalkEnd::Wait(wait.reason.to_string());
                         return Ok(());
                     }
                 }
                 Decision::Error(fault) => {
-                    self.outcome = Outcome::Error(fault.reason.to_string());
+                    self.outcome = WalkEnd::Error(fault.reason.to_string());
                     return Ok(());
                 }
                 Decision::Delete(delete) => {
                     delete.actions.iter().for_each(|action| self.carry_out(action, None));
-                    self.outcome = Outcome::Deleted;
+                    self.outcome = WalkEnd::Deleted;
                     return Ok(());
                 }
             }

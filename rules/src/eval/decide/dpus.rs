@@ -1,11 +1,11 @@
-//! States that DPUs pass one by one: each DPU reads the arms of its own state, barriers wait for all of them.
+//! Decides in states that DPUs pass one by one: each DPU evaluates the arms of its own state, barriers wait for all.
 
 use std::sync::Arc;
 
 use crate::{
     eval::{
         RuleSet,
-        decide::{Outcome, Tracer, actions, outcome},
+        decide::{ArmsOutcome, Tracer, actions, outcome},
         env::Env,
         evidence::dpu_name,
         prepared::{PreparedArm, PreparedState},
@@ -18,14 +18,14 @@ use crate::{
     },
 };
 
-/// What one DPU's arms came to.
-enum Own<'r> {
+/// The result of one DPU's arms.
+enum DpuOutcome<'r> {
     /// The DPU moves, waits or acts on its own.
     Step(DpuStep),
     /// The host moves as a whole.
     Host(&'r Arm),
     /// The host's decision is an error.
-    Fault(Decision),
+    Error(Decision),
 }
 
 impl RuleSet {
@@ -51,9 +51,9 @@ impl RuleSet {
         for (position, dpu) in host.dpus.iter().enumerate() {
             let Some(own) = self.prepared(&path(dpu)) else { return super::unknown_state(&path(dpu)) };
             match self.decide_dpu(own, position, dpu, env, tracer) {
-                Own::Step(step) => steps.push(step),
-                Own::Fault(fault) => return fault,
-                Own::Host(arm) => {
+                DpuOutcome::Step(step) => steps.push(step),
+                DpuOutcome::Error(error) => return error,
+                DpuOutcome::Host(arm) => {
                     let Verb::HostGo(to) = arm.verb else { continue };
                     return actions(arm, env, Some(dpu))
                         .and_then(|actions| self.go(arm, to, actions, env, Some(&dpu.id)))
@@ -61,7 +61,7 @@ impl RuleSet {
                 }
             }
         }
-        self.together(state, steps, env)
+        self.combine(state, steps, env)
     }
 
     /// A host without DPUs can only be moved by arms for the whole host.
@@ -78,9 +78,9 @@ impl RuleSet {
             })
         };
         let outcome = match self.run(prepared.steps.iter().filter(of_host), env, None, tracer) {
-            Outcome::Nothing => {
+            ArmsOutcome::Nothing => {
                 return Decision::Wait(self.wait(
-                    "the host has no DPUs, and this state is one of DPUs".into(),
+                    "the host has no DPUs, but this state is for DPUs".into(),
                     state,
                     env,
                 ));
@@ -97,7 +97,7 @@ impl RuleSet {
         dpu: &Dpu,
         env: &Env<'_>,
         tracer: &mut impl Tracer,
-    ) -> Own<'r> {
+    ) -> DpuOutcome<'r> {
         let stay = |reason: Arc<str>| DpuStep {
             dpu: dpu.id.clone(),
             to: None,
@@ -107,28 +107,28 @@ impl RuleSet {
             notes: None,
         };
         if own.barrier {
-            return Own::Step(stay(self.waits_for(own, env.host).into()));
+            return DpuOutcome::Step(stay(self.waits_for(own, env.host).into()));
         }
         let bound = env.with(0, dpu);
         let outcome = self.run(prepared.steps.iter(), &bound, Some(position), tracer);
         match outcome {
-            Outcome::Arm(arm) => {
+            ArmsOutcome::Arm(arm) => {
                 if matches!(arm.verb, Verb::HostGo(_)) {
-                    return Own::Host(arm);
+                    return DpuOutcome::Host(arm);
                 }
                 let actions = match actions(arm, &bound, Some(dpu)) {
                     Ok(actions) => actions,
-                    Err(error) => return Own::Fault(self.failed(&error, arm, None, own, env)),
+                    Err(error) => return DpuOutcome::Error(self.failed(&error, arm, None, own, env)),
                 };
                 let counted = arm.changes_counters().then(|| outcome::counted(dpu.counters.clone(), arm));
                 match &arm.verb {
                     Verb::Go(to) => {
                         let Some(to) = self.states.get(*to).map(|to| &to.path) else {
-                            return Own::Step(stay("".into()));
+                            return DpuOutcome::Step(stay("".into()));
                         };
                         let counters = outcome::kept(&dpu.counters, &self.counters, to);
                         let notes = outcome::kept(&dpu.notes, &self.notes, to);
-                        Own::Step(DpuStep {
+                        DpuOutcome::Step(DpuStep {
                             to: Some(to.clone()),
                             reason: None,
                             actions,
@@ -137,20 +137,24 @@ impl RuleSet {
                             ..stay("".into())
                         })
                     }
-                    Verb::Wait(reason) => Own::Step(DpuStep { actions, counters: counted, ..stay(reason.clone()) }),
-                    _ => Own::Fault(self.conclude(Outcome::Arm(arm), own, &bound)),
+                    Verb::Wait(reason) => {
+                        DpuOutcome::Step(DpuStep { actions, counters: counted, ..stay(reason.clone()) })
+                    }
+                    _ => DpuOutcome::Error(self.conclude(ArmsOutcome::Arm(arm), own, &bound)),
                 }
             }
-            Outcome::Closed(arm, gate) => match &arm.verb {
-                Verb::Pass { or_fail: true, .. } => Own::Fault(self.conclude(Outcome::Closed(arm, gate), own, &bound)),
-                _ => Own::Step(stay(self.gates.get(gate).map_or_else(|| "".into(), |gate| gate.reason.clone()))),
+            ArmsOutcome::Closed(arm, gate) => match &arm.verb {
+                Verb::Pass { or_fail: true, .. } => {
+                    DpuOutcome::Error(self.conclude(ArmsOutcome::Closed(arm, gate), own, &bound))
+                }
+                _ => DpuOutcome::Step(stay(self.gates.get(gate).map_or_else(|| "".into(), |gate| gate.reason.clone()))),
             },
-            failed @ Outcome::Failed(..) => Own::Fault(self.conclude(failed, own, &bound)),
-            Outcome::Nothing => Own::Step(stay("no rule of this state applies".into())),
+            failed @ ArmsOutcome::Failed(..) => DpuOutcome::Error(self.conclude(failed, own, &bound)),
+            ArmsOutcome::Nothing => DpuOutcome::Step(stay("no rule of this state applies".into())),
         }
     }
 
-    /// Who is not yet at the barrier, and where they are.
+    /// The reason at a barrier: which DPUs are missing, and where they are.
     fn waits_for(&self, barrier: &DeclaredState, host: &Snapshot) -> String {
         let others = host.dpus.iter().filter_map(|dpu| {
             let path = dpu.state.as_ref().unwrap_or(&host.state.path);
@@ -161,7 +165,7 @@ impl RuleSet {
     }
 
     /// The DPUs' steps as one decision for the host.
-    fn together(&self, state: &DeclaredState, steps: Vec<DpuStep>, env: &Env<'_>) -> Decision {
+    fn combine(&self, state: &DeclaredState, steps: Vec<DpuStep>, env: &Env<'_>) -> Decision {
         let host = env.host;
         if steps.iter().any(|step| step.to.is_some()) {
             let to = self.least_advanced(host, &steps).unwrap_or_else(|| state.path.clone());
@@ -174,7 +178,7 @@ impl RuleSet {
                 failure: crate::ir::decision::FailureChange::Keep,
             });
         }
-        // The reason of the DPU that is least advanced stands for the host; all are listed.
+        // The host shows the reason of its least advanced DPU; the steps list all.
         let place = |step: &DpuStep| {
             let dpu = host.dpus.iter().find(|dpu| dpu.id == step.dpu);
             let path: Option<&StatePath> = dpu.and_then(|dpu| dpu.state.as_ref());

@@ -1,30 +1,30 @@
-//! What an arm came to, as a decision: moves, waits, counters and notes.
+//! Turns the deciding arm into a decision: moves, waits, counters and notes.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     eval::{
         RuleSet,
-        decide::{Outcome, actions},
+        decide::{ArmsOutcome, actions},
         env::Env,
     },
     ir::{
         decision::{Decision, Delete, DpuStep, FailureChange, Fault, FaultKind, Go, Wait},
         expr::GuardError,
-        pack::{Arm, DeclaredState, Kept, Verb},
+        pack::{Arm, DeclaredState, Retained, Verb},
         snapshot::Snapshot,
         state_path::StatePath,
     },
 };
 
 impl RuleSet {
-    /// The decision for a host whose state is its own, or for a whole host in states of DPUs.
-    pub(super) fn conclude(&self, outcome: Outcome<'_>, state: &DeclaredState, env: &Env<'_>) -> Decision {
+    /// The decision for the host as a whole.
+    pub(super) fn conclude(&self, outcome: ArmsOutcome<'_>, state: &DeclaredState, env: &Env<'_>) -> Decision {
         match outcome {
-            Outcome::Arm(arm) => self.carry_out(arm, state, env),
-            Outcome::Closed(arm, gate) => self.closed(arm, gate, state, env),
-            Outcome::Failed(error, arm, gate) => self.failed(&error, arm, gate, state, env),
-            Outcome::Nothing => Decision::Wait(self.wait("no rule of this state applies".into(), state, env)),
+            ArmsOutcome::Arm(arm) => self.carry_out(arm, state, env),
+            ArmsOutcome::Closed(arm, gate) => self.closed(arm, gate, state, env),
+            ArmsOutcome::Failed(error, arm, gate) => self.failed(&error, arm, gate, state, env),
+            ArmsOutcome::Nothing => Decision::Wait(self.wait("no rule of this state applies".into(), state, env)),
         }
     }
 
@@ -53,7 +53,7 @@ impl RuleSet {
         }
     }
 
-    /// A move of the whole host. `cause_of` is the DPU that a failure belongs to, if it is one's.
+    /// A move of the whole host. `cause_of` is the DPU that a failure belongs to, if any.
     #[inline]
     pub(super) fn go(
         &self,
@@ -82,13 +82,13 @@ impl RuleSet {
         Ok(Decision::Go(Go { to, actions, dpus, counters, notes, failure: failure(arm, cause_of) }))
     }
 
-    /// All DPUs enter the target; those that the arm does not mean enter the state of the others.
+    /// All DPUs enter the target; those that `for_dpus` does not select enter the state of `others`.
     fn enter_all(&self, arm: &Arm, to: &StatePath, env: &Env<'_>) -> Result<Vec<DpuStep>, GuardError> {
         let mut steps = Vec::new();
         for dpu in &env.host.dpus {
             let meant = match &arm.split {
                 Some((guard, _)) => guard.holds(&env.with(0, dpu))?,
-                // Who takes no part stays where it is, unless the arm says whom it means.
+                // Without `for_dpus`, DPUs in an `aside` state stay where they are.
                 None => !dpu.state.as_ref().and_then(|path| self.state(path)).is_some_and(|state| state.aside),
             };
             let others = arm.split.as_ref().and_then(|(_, others)| self.states.get((*others)?));
@@ -106,7 +106,7 @@ impl RuleSet {
         Ok(steps)
     }
 
-    /// The least advanced state of the DPUs that take part, after they have moved.
+    /// The least advanced state of the DPUs after their moves, those in `aside` states excepted.
     pub(super) fn least_advanced(&self, host: &Snapshot, steps: &[DpuStep]) -> Option<StatePath> {
         let after = host.dpus.iter().map(|dpu| {
             let step = steps.iter().find(|step| step.dpu == dpu.id).and_then(|step| step.to.as_ref());
@@ -171,7 +171,7 @@ pub(super) fn failure(arm: &Arm, dpu: Option<&str>) -> FailureChange {
 }
 
 /// The values that survive a move to a state.
-pub(super) fn kept<T: Clone>(values: &BTreeMap<String, T>, rules: &[Kept], to: &StatePath) -> BTreeMap<String, T> {
+pub(super) fn kept<T: Clone>(values: &BTreeMap<String, T>, rules: &[Retained], to: &StatePath) -> BTreeMap<String, T> {
     if values.is_empty() {
         return BTreeMap::new();
     }
@@ -184,7 +184,7 @@ pub(super) fn kept<T: Clone>(values: &BTreeMap<String, T>, rules: &[Kept], to: &
         .collect()
 }
 
-/// The counters after an arm has begun some anew and added one to others.
+/// The counters after an arm's resets and increments.
 pub(super) fn counted(mut counters: BTreeMap<String, i64>, arm: &Arm) -> BTreeMap<String, i64> {
     for counter in &arm.resets {
         counters.remove(&**counter);

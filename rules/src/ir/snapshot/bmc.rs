@@ -19,9 +19,9 @@ area! {
             power: PowerState,
             /// State of BMC and BIOS lockdown.
             lockdown: Lockdown,
-            /// The wanted BIOS settings are applied.
+            /// The desired BIOS settings are applied.
             bios_setup: Answer,
-            /// The boot order is the wanted one.
+            /// The boot order is the desired one.
             boot_order_set: Answer,
             /// Id of the running BIOS job, empty if the setup made none.
             bios_job: String,

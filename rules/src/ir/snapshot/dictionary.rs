@@ -7,7 +7,7 @@ use types::ConfigVersion;
 
 use crate::ir::snapshot::{
     Dpu, Snapshot,
-    question::{Question, Test, of_value},
+    predicate::{FactPredicate, Predicate, compile_value},
 };
 
 /// What a guard sees when it reads a fact.
@@ -15,7 +15,7 @@ use crate::ir::snapshot::{
 pub enum Value<'a> {
     /// Nobody has supplied the fact.
     Absent,
-    /// A yes or no.
+    /// True or false.
     Bool(bool),
     /// A count, or seconds.
     Int(i64),
@@ -43,7 +43,7 @@ impl std::fmt::Display for Value<'_> {
 /// The type of a fact, as far as the checks at load time need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactType {
-    /// A yes or no.
+    /// True or false.
     Bool,
     /// A whole number.
     Int,
@@ -82,9 +82,9 @@ pub(crate) type Getter = for<'a> fn(&'a Snapshot, &'a Dpu) -> Value<'a>;
 /// Reads the field of a fact.
 pub(crate) type Field<T> = for<'a> fn(&'a Snapshot, &'a Dpu) -> &'a T;
 
-/// The field of a fact that is often compared with another fact.
+/// Typed access to the field of a fact, for comparisons of two facts.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Typed {
+pub(crate) enum FieldGetter {
     Bool(Field<bool>),
     Int(Field<i64>),
     Version(Field<Option<ConfigVersion>>),
@@ -106,25 +106,25 @@ pub struct Fact {
     pub meaning: &'static str,
     /// Who supplies it.
     pub supplier: &'static str,
-    /// It follows from moments that are stored, or from other facts, and cannot be set by itself.
+    /// It is computed from stored timestamps or other facts, and cannot be set by itself.
     pub derived: bool,
     pub(crate) get: Getter,
-    pub(crate) typed: fn() -> Typed,
-    pub(crate) test: fn(Question) -> Test,
+    pub(crate) typed: fn() -> FieldGetter,
+    pub(crate) compile: fn(FactPredicate) -> Predicate,
 }
 
 impl Fact {
-    /// Its value for a host: a fact of a DPU has that of the DPU given.
+    /// Its value for a host; for facts of DPUs, that of `dpu`.
     #[must_use]
     pub fn value<'a>(&self, host: &'a Snapshot, dpu: Option<&'a Dpu>) -> Value<'a> {
         (self.get)(host, dpu.unwrap_or(&NO_DPU))
     }
 }
 
-/// Stands where no DPU is bound.
+/// The DPU that facts read where no DPU is bound.
 pub(crate) static NO_DPU: LazyLock<Dpu> = LazyLock::new(Dpu::default);
 
-/// The way to the field of a fact.
+/// Reads the field of a fact, as a closure that the compiler can inline.
 pub(crate) trait Read<T>: for<'a> Fn(&'a Snapshot, &'a Dpu) -> &'a T + Send + Sync + 'static {}
 impl<T, R: for<'a> Fn(&'a Snapshot, &'a Dpu) -> &'a T + Send + Sync + 'static> Read<T> for R {}
 
@@ -133,14 +133,14 @@ pub(crate) trait FactField: Sized + 'static {
     const KIND: FactType;
     const OPTIONAL: bool = false;
     fn value(&self) -> Value<'_>;
-    fn test(read: impl Read<Self>, question: Question) -> Test {
-        of_value(move |s, d| read(s, d).value(), question)
+    fn compile(read: impl Read<Self>, predicate: FactPredicate) -> Predicate {
+        compile_value(move |s, d| read(s, d).value(), predicate)
     }
-    fn typed(_field: Field<Self>) -> Typed {
-        Typed::Other
+    fn typed(_field: Field<Self>) -> FieldGetter {
+        FieldGetter::Other
     }
-    fn typed_option(_field: Field<Option<Self>>) -> Typed {
-        Typed::Other
+    fn typed_option(_field: Field<Option<Self>>) -> FieldGetter {
+        FieldGetter::Other
     }
 }
 
@@ -149,8 +149,8 @@ impl FactField for bool {
     fn value(&self) -> Value<'_> {
         Value::Bool(*self)
     }
-    fn typed(field: Field<Self>) -> Typed {
-        Typed::Bool(field)
+    fn typed(field: Field<Self>) -> FieldGetter {
+        FieldGetter::Bool(field)
     }
 }
 
@@ -159,8 +159,8 @@ impl FactField for i64 {
     fn value(&self) -> Value<'_> {
         Value::Int(*self)
     }
-    fn typed(field: Field<Self>) -> Typed {
-        Typed::Int(field)
+    fn typed(field: Field<Self>) -> FieldGetter {
+        FieldGetter::Int(field)
     }
 }
 
@@ -183,8 +183,8 @@ impl FactField for ConfigVersion {
     fn value(&self) -> Value<'_> {
         Value::Version(*self)
     }
-    fn typed_option(field: Field<Option<Self>>) -> Typed {
-        Typed::Version(field)
+    fn typed_option(field: Field<Option<Self>>) -> FieldGetter {
+        FieldGetter::Version(field)
     }
 }
 
@@ -194,7 +194,7 @@ impl<T: FactField> FactField for Option<T> {
     fn value(&self) -> Value<'_> {
         self.as_ref().map_or(Value::Absent, T::value)
     }
-    fn typed(field: Field<Self>) -> Typed {
+    fn typed(field: Field<Self>) -> FieldGetter {
         T::typed_option(field)
     }
 }
@@ -263,9 +263,9 @@ macro_rules! area {
                         let _ = ($snapshot, $dpu);
                         &$place.$fact
                     }),
-                    test: |question| <$type as $crate::ir::snapshot::dictionary::FactField>::test(
+                    compile: |predicate| <$type as $crate::ir::snapshot::dictionary::FactField>::compile(
                         |$snapshot, $dpu| { let _ = ($snapshot, $dpu); &$place.$fact },
-                        question,
+                        predicate,
                     ),
                 }, )+)*
                 $($( $crate::ir::snapshot::dictionary::Fact {
@@ -277,10 +277,10 @@ macro_rules! area {
                     supplier: $origin,
                     derived: true,
                     get: |$snapshot, $dpu| { let _ = ($snapshot, $dpu); $value },
-                    typed: || $crate::ir::snapshot::dictionary::Typed::Other,
-                    test: |question| $crate::ir::snapshot::question::of_value(
+                    typed: || $crate::ir::snapshot::dictionary::FieldGetter::Other,
+                    compile: |predicate| $crate::ir::snapshot::predicate::compile_value(
                         |$snapshot, $dpu| { let _ = ($snapshot, $dpu); $value },
-                        question,
+                        predicate,
                     ),
                 }, )+)*
             ];

@@ -57,7 +57,7 @@ area! {
             install_percent: i64,
             /// Task that uploads the platform certificate.
             cert_upload_task: InstallTask,
-            /// The BMC confirms the wanted BIOS settings.
+            /// The BMC confirms the desired BIOS settings.
             bios_setup: super::host::Answer,
             /// Firmware version of the BMC.
             bmc_firmware: Option<String>,

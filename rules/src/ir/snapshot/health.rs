@@ -1,4 +1,4 @@
-//! Health reports as they are stored. What they add up to is for the pack to say, not for the snapshot.
+//! Health reports as they are stored. The pack says how they combine, the snapshot does not.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use types::HealthReport;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HostHealth {
-    /// Report that stands for all others.
+    /// The report that replaces all others.
     pub replace: Option<HealthReport>,
     /// Reports to be merged, by source.
     pub merges: BTreeMap<String, HealthReport>,
-    /// The rack's report that stands for its others.
+    /// The rack's report that replaces its others.
     pub rack_replace: Option<HealthReport>,
     /// The rack's reports to be merged, by source.
     pub rack_merges: BTreeMap<String, HealthReport>,
@@ -22,7 +22,7 @@ pub struct HostHealth {
 impl HostHealth {
     /// Nothing is stored for the host or its rack.
     #[inline]
-    pub(crate) fn is_quiet(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.replace.is_none() && self.merges.is_empty() && self.rack_replace.is_none() && self.rack_merges.is_empty()
     }
 }
@@ -33,7 +33,7 @@ impl HostHealth {
 pub struct DpuHealth {
     /// The agent's report, which is stored as one of the reports to be merged.
     pub agent: Option<HealthReport>,
-    /// Report that stands for all others.
+    /// The report that replaces all others.
     pub replace: Option<HealthReport>,
     /// Reports to be merged, by source, without the agent's.
     pub merges: BTreeMap<String, HealthReport>,

@@ -47,7 +47,7 @@ area! {
             dpf_registration: Answer,
             /// Node labels are what this release expects.
             dpf_node_labels_current: bool,
-            /// Whether the wanted DPF deployment fits is still to be established.
+            /// Whether the desired DPF deployment fits is still to be established.
             dpf_reprovision_check_pending: bool,
     }
     raw {

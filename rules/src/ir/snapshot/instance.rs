@@ -37,7 +37,7 @@ area! {
         "extension services":
             /// Configured services.
             extension_services: i64,
-            /// All run at the wanted version on every DPU.
+            /// All run at the desired version on every DPU.
             extension_services_ready: bool,
             /// All removed services are confirmed gone.
             extension_services_terminated: bool,

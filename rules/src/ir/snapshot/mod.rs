@@ -1,7 +1,7 @@
-//! What rules can see of one host at one moment: plain data, one file an area.
+//! What rules can see of one host at one time: plain data, one file for each area.
 //!
-//! The controller fills it from its rows, tests from YAML. Moments are kept as moments and given to rules as ages and
-//! orders, so two snapshots of a host that nothing happened to differ in `now` alone.
+//! The controller fills it from its rows, tests from YAML. It stores timestamps, and rules see them as ages and
+//! orders, so two snapshots of an unchanged host differ in `now` alone.
 
 mod bmc;
 mod checks;
@@ -11,7 +11,7 @@ mod dpu;
 mod health;
 mod host;
 mod instance;
-pub(crate) mod question;
+pub(crate) mod predicate;
 mod requests;
 mod state;
 mod values;
@@ -25,7 +25,7 @@ pub use checks::{
 };
 pub use credentials::{Credentials, Rotation};
 pub use dictionary::{Fact, FactType, Value};
-pub(crate) use dictionary::{NO_DPU, Typed};
+pub(crate) use dictionary::{FieldGetter, NO_DPU};
 pub use dpu::{DpfPhase, Dpu, InstallTask, SecureBoot};
 pub use health::{DpuHealth, HostHealth};
 pub use host::{Answer, Host};
@@ -39,7 +39,7 @@ pub use values::Micros;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Snapshot {
-    /// Machine id of the host; for messages, rules do not see it.
+    /// Machine id of the host, for messages. Rules do not see it.
     pub id: String,
     /// When the snapshot was taken.
     pub now: Micros,

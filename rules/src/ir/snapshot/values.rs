@@ -1,4 +1,4 @@
-//! Moments and config versions in snapshots: what rules may know of a moment are ages and orders, never a clock.
+//! Timestamps and config versions in snapshots. Rules see ages and orders of timestamps, never a clock.
 
 use crate::ir::snapshot::dictionary::Value;
 
@@ -15,9 +15,9 @@ pub(super) fn age<'a>(now: Micros, since: Option<Micros>) -> Value<'a> {
     since.map_or(Value::Absent, |since| Value::Int(seconds(now, since)))
 }
 
-/// `moment` is known and strictly later than `than`.
-pub(super) fn after<'a>(moment: Option<Micros>, than: Micros) -> Value<'a> {
-    Value::Bool(moment.is_some_and(|moment| moment > than))
+/// `timestamp` is known and strictly later than `than`.
+pub(super) fn after<'a>(timestamp: Option<Micros>, than: Micros) -> Value<'a> {
+    Value::Bool(timestamp.is_some_and(|timestamp| timestamp > than))
 }
 
 /// Versions as text in the serialised form.

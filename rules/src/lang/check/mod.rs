@@ -1,4 +1,4 @@
-//! Faults that only the pack as a whole can show: graph, arms, names that nobody uses.
+//! Checks of the pack as a whole: graph, arms, conditions, unused names. Called by `resolve`.
 
 mod arms;
 mod conditions;
@@ -7,23 +7,23 @@ mod records;
 
 use crate::{
     ir::{
-        fault::Faults,
+        diagnostic::Diagnostics,
         pack::{Pack, Verb},
     },
     lang::resolve::AnyRule,
 };
 
-pub(crate) fn check(rules: &Pack, any: &[AnyRule], faults: &mut Faults) {
-    graph::check(rules, any, faults);
-    arms::check(rules, any, faults);
-    records::check(rules, faults);
-    conditions::check(rules, faults);
+pub(crate) fn check(rules: &Pack, any: &[AnyRule], diagnostics: &mut Diagnostics) {
+    graph::check(rules, any, diagnostics);
+    arms::check(rules, any, diagnostics);
+    records::check(rules, diagnostics);
+    conditions::check(rules, diagnostics);
     for (number, gate) in rules.gates.iter().enumerate() {
         let used = rules.arms.iter().any(|arm| matches!(arm.verb, Verb::Pass { gate, .. } if gate == number));
         let twice = rules.gates[..number].iter().any(|other| other.name == gate.name);
         if !used && !twice {
             let message = format!("no state passes gate `{}`", gate.name);
-            faults.hint("unused-gate", &gate.place, message, "remove it, or add `.pass(…)` where it is meant to hold");
+            diagnostics.error("unused-gate", &gate.place, message, "remove it, or add `.pass(…)` where it is needed");
         }
     }
 }

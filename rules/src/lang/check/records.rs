@@ -1,24 +1,24 @@
-//! Counters, notes and marks of actions that can never be what a guard asks for: budgets that never end, steps that
-//! never come.
+//! Counters, notes and action records that can never have the value that a guard compares with: retry limits that are
+//! never reached, steps that never happen.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::ir::{
+    diagnostic::{Diagnostics, Place},
     expr::Owner,
-    fault::{Faults, Place},
     guard::Guard,
     pack::{Arm, DeclaredState, Pack, Verb},
-    reads::{Reads, RecordKind},
+    read_set::{ReadSet, RecordKind},
     specialise::Specialise,
 };
 
-pub(super) fn check(rules: &Pack, faults: &mut Faults) {
-    never_counted(rules, faults);
+pub(super) fn check(rules: &Pack, diagnostics: &mut Diagnostics) {
+    never_written(rules, diagnostics);
     for state in &rules.states {
-        forgotten_at_once(state, rules, faults);
+        lost_on_move(state, rules, diagnostics);
     }
-    never_beyond_one(rules, faults);
-    never_here(rules, faults);
+    never_above_one(rules, diagnostics);
+    always_absent(rules, diagnostics);
 }
 
 impl Pack {
@@ -50,7 +50,7 @@ fn target<'r>(arm: &Arm, rules: &'r Pack) -> Option<&'r DeclaredState> {
 }
 
 /// Counters that are read and never counted, notes that are read and never written.
-fn never_counted(rules: &Pack, faults: &mut Faults) {
+fn never_written(rules: &Pack, diagnostics: &mut Diagnostics) {
     let of_arms = rules.arms.iter().flat_map(|arm| crate::ir::pack::arm_guards(arm, &rules.gates));
     for guard in of_arms.chain(&rules.no_sla_while) {
         for (kind, name, _) in &guard.reads.records {
@@ -63,8 +63,8 @@ fn never_counted(rules: &Pack, faults: &mut Faults) {
                 }
                 _ => continue,
             };
-            let message = format!("{says} `{name}` is asked for, and never has a value");
-            faults.hint("never-set", &guard.place, message, hint);
+            let message = format!("{says} `{name}` is read, and never has a value");
+            diagnostics.error("never-set", &guard.place, message, hint);
         }
     }
 }
@@ -73,21 +73,20 @@ fn writes(arm: &Arm, note: &str) -> bool {
     arm.notes.iter().any(|(name, value)| **name == *note && !value.is_empty())
 }
 
-/// Counters that are counted on a move to a state that they are not kept in.
-fn forgotten_at_once(state: &DeclaredState, rules: &Pack, faults: &mut Faults) {
+/// Counters that an arm increments while it moves to a state that does not keep them.
+fn lost_on_move(state: &DeclaredState, rules: &Pack, diagnostics: &mut Diagnostics) {
     for arm in rules.arms_in(state) {
         let Some(target) = target(arm, rules) else { continue };
         for counter in arm.counts.iter().filter(|counter| !rules.is_kept(counter, target)) {
-            let message =
-                format!("counter `{counter}` is not kept in `{}`: this starts it anew each time", target.path);
+            let message = format!("counter `{counter}` is not kept in `{}`: each time it starts again", target.path);
             let hint = format!("keep it there: `.kept_in([…, \"{}\"])`", target.path);
-            faults.hint("never-set", &arm.place, message, hint);
+            diagnostics.error("never-set", &arm.place, message, hint);
         }
     }
 }
 
-/// Counters that no arm counts further: what they limit never ends.
-fn never_beyond_one(rules: &Pack, faults: &mut Faults) {
+/// Counters that never exceed 1, so limits on them are never reached.
+fn never_above_one(rules: &Pack, diagnostics: &mut Diagnostics) {
     for counter in &rules.counters {
         let name = &counter.name;
         let mut counting = Vec::new();
@@ -96,26 +95,26 @@ fn never_beyond_one(rules: &Pack, faults: &mut Faults) {
             counting.extend(arms.map(|arm| (arm, rules.can_have(name, state))));
         }
         let kept = |arm: &Arm| target(arm, rules).is_none_or(|target| rules.is_kept(name, target));
-        // Those that are forgotten at once have been told.
+        // Counters that are lost on the move have been reported.
         if let Some((arm, _)) = counting.first()
             && counting.iter().all(|(arm, had)| !had && kept(arm))
         {
-            let message = format!("counter `{name}` never gets beyond 1: it is not kept where it is counted");
-            let hint = "keep it in that state as well; that a host came from there can be a note";
-            faults.hint("never-set", &arm.place, message, hint);
+            let message = format!("counter `{name}` never exceeds 1: it is not kept where it is counted");
+            let hint = "keep it in that state as well, or use a note to remember where the host came from";
+            diagnostics.error("never-set", &arm.place, message, hint);
         }
     }
 }
 
-/// Guards that ask in no state for what there can be in it. Steps, gates and rules for any state are asked in many.
-fn never_here(rules: &Pack, faults: &mut Faults) {
+/// Records that guards read, and that no state of the guard can have. Steps, gates and rules for any state have many.
+fn always_absent(rules: &Pack, diagnostics: &mut Diagnostics) {
     let mut asked: BTreeMap<(&Place, RecordKind, Arc<str>), (&DeclaredState, bool)> = BTreeMap::new();
     for state in &rules.states {
         let here = Specialise { path: Some(&state.path).filter(|_| !state.of_dpu), reports: &rules.reports };
         for guard in
             rules.arms_in(state).flat_map(|arm| conditions(arm, rules)).filter(|guard| !guard.reads.records.is_empty())
         {
-            for (kind, name, owner) in Reads::of(&here.expr(&guard.expr)).records {
+            for (kind, name, owner) in ReadSet::of(&here.expr(&guard.expr)).records {
                 let alone = state.of_dpu && !state.barrier;
                 let own = match owner {
                     Owner::Host => !alone,
@@ -139,18 +138,18 @@ fn never_here(rules: &Pack, faults: &mut Faults) {
             RecordKind::Counter => {
                 let message = format!("counter `{name}` is always 0 in state `{}`", state.path);
                 let hint = format!("keep it there: `.kept_in([…, \"{}\"])`", state.path);
-                faults.hint("never-set", place, message, hint);
+                diagnostics.error("never-set", place, message, hint);
             }
             _ => {
-                let message = format!("nothing in state `{}` does `{name}`", state.path);
-                let hint = format!("marks of actions end with the state: add `.does(\"{name}\")`, or ask for another");
-                faults.hint("never-set", place, message, hint);
+                let message = format!("no arm of state `{}` does `{name}`", state.path);
+                let hint = format!("results of actions end with the state: add `.does(\"{name}\")`, or use another");
+                diagnostics.error("never-set", place, message, hint);
             }
         }
     }
 }
 
-/// The guards that an arm is tried by.
+/// The guards that decide whether an arm applies.
 fn conditions<'r>(arm: &'r Arm, rules: &'r Pack) -> impl Iterator<Item = &'r Guard> {
     let gate = match arm.verb {
         Verb::Pass { gate, .. } => rules.gates.get(gate).map(|gate| &gate.guard),

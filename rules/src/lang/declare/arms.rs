@@ -1,22 +1,23 @@
-//! The arms of a state: `go`, `pass`, `wait`, `fail`, `delete`, `steps`, and what is said of each.
+//! Declares arms (`go`, `pass`, `wait`, `fail`, `delete`, `steps`) and their modifiers.
 
-use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, Map, NativeCallContext};
+use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, Map, NativeCallContext};
 
 use crate::{
     ir::{
         decision::Argument,
-        guard::{Selection, Wanted},
+        guard::{Polarity, Selection},
     },
     lang::declare::{
-        ActionDecl, ArmDecl, Collector, Declarations, Named, OnFailureDecl, VerbDecl, guard, here, states::Chain, used,
+        ActionDecl, ArmDecl, Collector, Declarations, Named, OnFailureDecl, Use, VerbDecl, call_place, guard,
+        states::Chain, used,
     },
 };
 
 impl Declarations {
     fn add_arm(&mut self, ctx: &NativeCallContext, chain: Chain, verb: VerbDecl) -> Result<Chain, Box<EvalAltResult>> {
-        let Some(block) = self.room()?.blocks.get_mut(chain.block) else { return Ok(chain) };
+        let Some(block) = self.reserve()?.blocks.get_mut(chain.block) else { return Ok(chain) };
         block.arms.push(ArmDecl {
-            place: here(ctx),
+            place: call_place(ctx),
             verb,
             conditions: Vec::new(),
             select: None,
@@ -38,9 +39,9 @@ impl Declarations {
         match arm {
             Some(arm) => change(arm),
             None => {
-                let message = format!("`{}` says something about an arm, and there is none before it", ctx.fn_name());
+                let message = format!("`{}` is for an arm, and there is none before it", ctx.fn_name());
                 let hint = "put it after `go`, `pass`, `wait`, `fail` or `delete`";
-                self.faults.hint("misplaced-verb", &here(ctx), message, hint);
+                self.diagnostics.error("misplaced-verb", &call_place(ctx), message, hint);
             }
         }
         chain
@@ -52,9 +53,8 @@ impl Declarations {
         match arm.and_then(|arm| arm.actions.last_mut()) {
             Some(action) => change(action),
             None => {
-                let message =
-                    format!("`{}` says something about an action, and there is none before it", ctx.fn_name());
-                self.faults.hint("misplaced-verb", &here(ctx), message, "put it after `does`");
+                let message = format!("`{}` is for an action, and there is none before it", ctx.fn_name());
+                self.diagnostics.error("misplaced-verb", &call_place(ctx), message, "put it after `does`");
             }
         }
         chain
@@ -92,46 +92,45 @@ fn verbs(collector: &Collector, engine: &mut Engine) {
 }
 
 fn conditions(collector: &Collector, engine: &mut Engine) {
-    for (verb, wanted) in [("when", Wanted::Yes), ("unless", Wanted::No)] {
-        let to = collector.clone();
-        engine.register_fn(verb, move |ctx: NativeCallContext, chain: Chain, closure: FnPtr| {
-            let condition = (guard(&ctx, closure), wanted);
-            to.lock().arm(&ctx, chain, |arm| arm.conditions.push(condition))
+    for (verb, polarity) in [("when", Polarity::When), ("unless", Polarity::Unless)] {
+        collector.on_with(engine, verb, move |to, ctx, chain: Chain, closure: FnPtr| {
+            let condition = (guard(ctx, closure), polarity);
+            to.arm(ctx, chain, |arm| arm.conditions.push(condition))
         });
     }
     for (verb, selection) in [("each_dpu", Selection::Each), ("first_dpu", Selection::First)] {
-        let to = collector.clone();
-        engine.register_fn(verb, move |ctx: NativeCallContext, chain: Chain, closure: FnPtr| {
-            let select = (guard(&ctx, closure), selection);
-            to.lock().arm(&ctx, chain, |arm| arm.select = Some(select))
+        collector.on_with(engine, verb, move |to, ctx, chain: Chain, closure: FnPtr| {
+            let select = (guard(ctx, closure), selection);
+            to.arm(ctx, chain, |arm| arm.select = Some(select))
         });
     }
-    let to = collector.clone();
-    engine.register_fn("for_dpus", move |ctx: NativeCallContext, chain: Chain, closure: FnPtr| {
-        let split = guard(&ctx, closure);
-        to.lock().arm(&ctx, chain, |arm| arm.split = Some((split, None)))
+    collector.on_with(engine, "for_dpus", |to, ctx, chain: Chain, closure: FnPtr| {
+        let split = guard(ctx, closure);
+        to.arm(ctx, chain, |arm| arm.split = Some((split, None)))
     });
-    let to = collector.clone();
-    engine.register_fn("others", move |ctx: NativeCallContext, chain: Chain, state: &str| {
-        let others = used(&ctx, state);
-        let mut to = to.lock();
+    collector.on_with(engine, "others", |to, ctx, chain: Chain, state: ImmutableString| {
+        let others = used(ctx, &state);
         let mut misplaced = false;
-        to.arm(&ctx, chain, |arm| match &mut arm.split {
+        to.arm(ctx, chain, |arm| match &mut arm.split {
             Some((_, state)) => *state = Some(others),
             None => misplaced = true,
         });
         if misplaced {
-            to.faults.hint("misplaced-verb", &here(&ctx), "`others` of which DPUs?", "put it after `for_dpus`");
+            to.diagnostics.error(
+                "misplaced-verb",
+                &call_place(ctx),
+                "`others` is for the DPUs that `for_dpus` leaves, and there is none before it",
+                "put it after `for_dpus`",
+            );
         }
         chain
     });
 }
 
 fn actions(collector: &Collector, engine: &mut Engine) {
-    let to = collector.clone();
-    engine.register_fn("does", move |ctx: NativeCallContext, chain: Chain, name: &str| {
-        let action = ActionDecl { name: used(&ctx, name), args: Vec::new(), on_failure: OnFailureDecl::Stay };
-        to.lock().arm(&ctx, chain, |arm| arm.actions.push(action))
+    collector.on_with(engine, "does", |to, ctx, chain: Chain, name: ImmutableString| {
+        let action = ActionDecl { name: used(ctx, &name), args: Vec::new(), on_failure: OnFailureDecl::Stay };
+        to.arm(ctx, chain, |arm| arm.actions.push(action))
     });
     let to = collector.clone();
     engine.register_fn("does", move |ctx: NativeCallContext, chain: Chain, name: &str, args: Map| {
@@ -139,24 +138,23 @@ fn actions(collector: &Collector, engine: &mut Engine) {
         let mut given = Vec::new();
         for (key, value) in args {
             match argument(value) {
-                Some(value) => given.push(Named { name: key.as_str().into(), place: here(&ctx), value }),
+                Some(value) => given.push(Named { name: key.as_str().into(), place: call_place(&ctx), value }),
                 None => {
-                    let message = format!("argument `{key}` is none of: true or false, number, text, list of texts");
-                    to.faults.hint("type", &here(&ctx), message, "write `#{ name: value, … }`");
+                    let message =
+                        format!("argument `{key}` has to be true or false, a number, a text or a list of texts");
+                    to.diagnostics.error("type", &call_place(&ctx), message, "write `#{ name: value, … }`");
                 }
             }
         }
         let action = ActionDecl { name: used(&ctx, name), args: given, on_failure: OnFailureDecl::Stay };
         to.arm(&ctx, chain, |arm| arm.actions.push(action))
     });
-    let to = collector.clone();
-    engine.register_fn("ignoring_failure", move |ctx: NativeCallContext, chain: Chain| {
-        to.lock().action(&ctx, chain, |action| action.on_failure = OnFailureDecl::Ignore)
+    collector.on(engine, "ignoring_failure", |to, ctx, chain: Chain| {
+        to.action(ctx, chain, |action| action.on_failure = OnFailureDecl::Ignore)
     });
-    let to = collector.clone();
-    engine.register_fn("or_go", move |ctx: NativeCallContext, chain: Chain, state: &str| {
-        let state = used(&ctx, state);
-        to.lock().action(&ctx, chain, |action| action.on_failure = OnFailureDecl::Go(state))
+    collector.on_with(engine, "or_go", |to, ctx, chain: Chain, state: ImmutableString| {
+        let state = used(ctx, &state);
+        to.action(ctx, chain, |action| action.on_failure = OnFailureDecl::Go(state))
     });
 }
 
@@ -176,33 +174,26 @@ fn argument(value: Dynamic) -> Option<Argument> {
 }
 
 fn effects(collector: &Collector, engine: &mut Engine) {
-    let to = collector.clone();
-    engine.register_fn("count", move |ctx: NativeCallContext, chain: Chain, counter: &str| {
-        let counter = used(&ctx, counter);
-        to.lock().arm(&ctx, chain, |arm| arm.counts.push(counter))
-    });
-    let to = collector.clone();
-    engine.register_fn("reset", move |ctx: NativeCallContext, chain: Chain, counter: &str| {
-        let counter = used(&ctx, counter);
-        to.lock().arm(&ctx, chain, |arm| arm.resets.push(counter))
-    });
+    type Add = fn(&mut ArmDecl, Use);
+    let names: [(&str, Add); 3] = [
+        ("count", |arm, counter| arm.counts.push(counter)),
+        ("reset", |arm, counter| arm.resets.push(counter)),
+        ("cause", |arm, cause| arm.cause = Some(cause)),
+    ];
+    for (verb, add) in names {
+        collector.on_with(engine, verb, move |to, ctx, chain: Chain, name: ImmutableString| {
+            let name = used(ctx, &name);
+            to.arm(ctx, chain, |arm| add(arm, name))
+        });
+    }
     let to = collector.clone();
     engine.register_fn("note", move |ctx: NativeCallContext, chain: Chain, note: &str, value: &str| {
-        let note = Named { name: note.into(), place: here(&ctx), value: value.to_owned() };
+        let note = Named { name: note.into(), place: call_place(&ctx), value: value.to_owned() };
         to.lock().arm(&ctx, chain, |arm| arm.notes.push(note))
     });
-    let to = collector.clone();
-    engine.register_fn("cause", move |ctx: NativeCallContext, chain: Chain, cause: &str| {
-        let cause = used(&ctx, cause);
-        to.lock().arm(&ctx, chain, |arm| arm.cause = Some(cause))
+    collector.on(engine, "clears_failure", |to, ctx, chain: Chain| {
+        let place = call_place(ctx);
+        to.arm(ctx, chain, |arm| arm.clears_failure = Some(place))
     });
-    let to = collector.clone();
-    engine.register_fn("clears_failure", move |ctx: NativeCallContext, chain: Chain| {
-        let place = here(&ctx);
-        to.lock().arm(&ctx, chain, |arm| arm.clears_failure = Some(place))
-    });
-    let to = collector.clone();
-    engine.register_fn("or_fail", move |ctx: NativeCallContext, chain: Chain| {
-        to.lock().arm(&ctx, chain, |arm| arm.or_fail = true)
-    });
+    collector.on(engine, "or_fail", |to, ctx, chain: Chain| to.arm(ctx, chain, |arm| arm.or_fail = true));
 }

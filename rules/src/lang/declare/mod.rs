@@ -1,7 +1,6 @@
-//! What a pack's scripts declare while they run once: names and closures, nothing resolved yet.
+//! Declarations: the verbs of the rule language as native functions, which record names and closures while scripts run.
 //!
-//! Verbs only collect. What does not fit is put down as a fault and the script goes on, so that all faults of a pack
-//! are reported together.
+//! Nothing is resolved here. An error does not stop the script, so that all errors of a pack are reported together.
 
 mod arms;
 mod names;
@@ -15,8 +14,8 @@ use rhai::{Engine, EvalAltResult, FnPtr, NativeCallContext, Position};
 
 use crate::ir::{
     decision::Argument,
-    fault::{Faults, Place},
-    guard::{Selection, Wanted},
+    diagnostic::{Diagnostics, Place},
+    guard::{Polarity, Selection},
     limits,
     signature::Signature,
     snapshot::HealthAlert,
@@ -52,7 +51,7 @@ pub(crate) struct Block {
 pub(crate) enum BlockKind {
     State(StateDecl),
     Any(AnyDecl),
-    /// Arms that states take over by the block's name.
+    /// Arms that states use by the block's name.
     Steps,
 }
 
@@ -70,7 +69,7 @@ pub(crate) struct StateDecl {
 pub(crate) enum SlaDecl {
     None,
     Seconds(i64),
-    Number(GuardDecl),
+    Computed(GuardDecl),
 }
 
 #[derive(Debug, Default)]
@@ -83,7 +82,7 @@ pub(crate) struct AnyDecl {
 pub(crate) struct ArmDecl {
     pub(crate) place: Place,
     pub(crate) verb: VerbDecl,
-    pub(crate) conditions: Vec<(GuardDecl, Wanted)>,
+    pub(crate) conditions: Vec<(GuardDecl, Polarity)>,
     pub(crate) select: Option<(GuardDecl, Selection)>,
     /// DPUs that enter the target, and the state that the others enter.
     pub(crate) split: Option<(GuardDecl, Option<Use>)>,
@@ -92,7 +91,7 @@ pub(crate) struct ArmDecl {
     pub(crate) resets: Vec<Use>,
     pub(crate) notes: Vec<Named<String>>,
     pub(crate) cause: Option<Use>,
-    /// Where it says so.
+    /// The place of the verb.
     pub(crate) clears_failure: Option<Place>,
     pub(crate) or_fail: bool,
 }
@@ -105,7 +104,7 @@ pub(crate) enum VerbDecl {
     Wait(String),
     Fail(String),
     Delete,
-    /// The arms of a block of steps stand here.
+    /// Replaced by the arms of a block of steps.
     Steps(Use),
 }
 
@@ -174,31 +173,31 @@ pub(crate) struct Declarations {
     pub(crate) gates: Vec<Named<GateDecl>>,
     pub(crate) reports: Vec<Named<ReportDecl>>,
     pub(crate) probes: Vec<Use>,
-    /// Who reports about health; a trailing `*` stands for any ending.
+    /// Sources of health reports; a trailing `*` stands for any ending.
     pub(crate) sources: Vec<Use>,
     /// Classifications, with what their alerts prevent.
     pub(crate) classifications: Vec<Named<Vec<Use>>>,
-    /// Report in which alerts prevent it.
+    /// Report whose alerts count for `prevents`.
     pub(crate) judged_by: Vec<Use>,
     pub(crate) tenant_views: Vec<Named<TenantViewDecl>>,
     pub(crate) causes: Vec<Use>,
     pub(crate) actions: Vec<Named<Signature>>,
     pub(crate) timeouts: Vec<Named<i64>>,
     pub(crate) limits: Vec<Named<i64>>,
-    /// Counters, with the states that they outlive a move between.
+    /// Counters, with the states between which they survive a move.
     pub(crate) counters: Vec<Named<Vec<Use>>>,
-    /// Notes, with their values and the states that they outlive a move between.
+    /// Notes, with their values and the states between which they survive a move.
     pub(crate) notes: Vec<Named<(Vec<String>, Vec<Use>)>>,
     pub(crate) initial: Vec<Use>,
     pub(crate) no_sla_while: Option<GuardDecl>,
-    pub(crate) faults: Faults,
-    /// How many things have been declared.
+    pub(crate) diagnostics: Diagnostics,
+    /// The number of declarations.
     count: usize,
 }
 
 impl Declarations {
-    /// There is room for one more declaration.
-    fn room(&mut self) -> Result<&mut Self, Box<EvalAltResult>> {
+    /// Counts one more declaration against the limit.
+    fn reserve(&mut self) -> Result<&mut Self, Box<EvalAltResult>> {
         self.count += 1;
         if self.count > limits::DECLARATIONS {
             return Err(format!("a pack declares at most {} things", limits::DECLARATIONS).into());
@@ -207,7 +206,7 @@ impl Declarations {
     }
 }
 
-/// The declarations while scripts run.
+/// The declarations, shared with the native functions while scripts run.
 #[derive(Clone, Default)]
 pub(crate) struct Collector(Arc<Mutex<Declarations>>);
 
@@ -216,12 +215,36 @@ impl Collector {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What has been collected.
+    /// The collected declarations.
     pub(crate) fn take(&self) -> Declarations {
         std::mem::take(&mut *self.lock())
     }
 
-    /// Teaches an engine the verbs.
+    /// Registers a verb of a chain.
+    fn on<C: Clone + Send + Sync + 'static>(
+        &self,
+        engine: &mut Engine,
+        verb: &str,
+        call: impl Fn(&mut Declarations, &NativeCallContext, C) -> C + Send + Sync + 'static,
+    ) {
+        let collector = self.clone();
+        engine.register_fn(verb, move |ctx: NativeCallContext, chain: C| call(&mut collector.lock(), &ctx, chain));
+    }
+
+    /// Registers a verb of a chain with one argument.
+    fn on_with<C: Clone + Send + Sync + 'static, A: Clone + Send + Sync + 'static>(
+        &self,
+        engine: &mut Engine,
+        verb: &str,
+        call: impl Fn(&mut Declarations, &NativeCallContext, C, A) -> C + Send + Sync + 'static,
+    ) {
+        let collector = self.clone();
+        engine.register_fn(verb, move |ctx: NativeCallContext, chain: C, argument: A| {
+            call(&mut collector.lock(), &ctx, chain, argument)
+        });
+    }
+
+    /// Registers the verbs.
     pub(crate) fn register(&self, engine: &mut Engine) {
         names::register(self, engine);
         states::register(self, engine);
@@ -232,7 +255,7 @@ impl Collector {
 }
 
 /// Where a verb is called.
-fn here(ctx: &NativeCallContext) -> Place {
+fn call_place(ctx: &NativeCallContext) -> Place {
     place(ctx.call_source().unwrap_or(""), ctx.call_position())
 }
 
@@ -241,11 +264,11 @@ pub(crate) fn place(file: &str, position: Position) -> Place {
 }
 
 fn used(ctx: &NativeCallContext, name: &str) -> Use {
-    Named { name: name.into(), place: here(ctx), value: () }
+    Named { name: name.into(), place: call_place(ctx), value: () }
 }
 
 fn guard(ctx: &NativeCallContext, closure: FnPtr) -> GuardDecl {
-    GuardDecl { closure, place: here(ctx) }
+    GuardDecl { closure, place: call_place(ctx) }
 }
 
 /// A text or a list of texts, as verbs take them.

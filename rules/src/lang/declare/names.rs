@@ -1,10 +1,10 @@
-//! Names: gates, probes, causes, actions, timeouts, limits, counters, notes.
+//! Declares names: gates, probes, causes, actions, timeouts, limits, counters, notes.
 
-use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, Map, NativeCallContext};
+use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, Map, NativeCallContext};
 
 use crate::{
-    ir::signature::ArgumentType,
-    lang::declare::{Collector, Declarations, GateDecl, Named, Use, guard, here, texts, used},
+    ir::{members::UNITS, signature::ArgumentType},
+    lang::declare::{Collector, Declarations, GateDecl, Named, Use, call_place, guard, texts, used},
 };
 
 /// The gate that a chain is about.
@@ -32,29 +32,27 @@ fn gates(collector: &Collector, engine: &mut Engine) {
     engine.register_fn("gate", move |ctx: NativeCallContext, name: &str, closure: FnPtr| {
         let gate = GateDecl { guard: guard(&ctx, closure), waits: None };
         let mut to = to.lock();
-        to.room()?.gates.push(Named { name: name.into(), place: here(&ctx), value: gate });
+        to.reserve()?.gates.push(Named { name: name.into(), place: call_place(&ctx), value: gate });
         Ok::<_, Box<EvalAltResult>>(GateChain(to.gates.len() - 1))
     });
-    let to = collector.clone();
-    engine.register_fn("waits", move |ctx: NativeCallContext, chain: GateChain, reason: &str| {
-        let mut to = to.lock();
-        let before = to.gates.get_mut(chain.0).and_then(|gate| gate.value.waits.replace(reason.to_owned()));
+    collector.on_with(engine, "waits", |to, ctx, chain: GateChain, reason: ImmutableString| {
+        let before = to.gates.get_mut(chain.0).and_then(|gate| gate.value.waits.replace(reason.to_string()));
         if before.is_some() {
-            to.faults.hint("duplicate", &here(&ctx), "the gate has a reason already", "keep one of them");
+            to.diagnostics.error("duplicate", &call_place(ctx), "the gate has a reason already", "keep one of them");
         }
         chain
     });
 }
 
 fn plain(collector: &Collector, engine: &mut Engine) {
-    type List = fn(&mut Declarations) -> &mut Vec<Use>;
-    let lists: [(&str, List); 3] =
+    type NameList = fn(&mut Declarations) -> &mut Vec<Use>;
+    let lists: [(&str, NameList); 3] =
         [("probe", |to| &mut to.probes), ("source", |to| &mut to.sources), ("failure_cause", |to| &mut to.causes)];
     for (verb, list) in lists {
         let to = collector.clone();
         engine.register_fn(verb, move |ctx: NativeCallContext, name: &str| {
             let name = used(&ctx, name);
-            list(to.lock().room()?).push(name);
+            list(to.lock().reserve()?).push(name);
             Ok::<_, Box<EvalAltResult>>(())
         });
     }
@@ -63,7 +61,7 @@ fn plain(collector: &Collector, engine: &mut Engine) {
 fn actions(collector: &Collector, engine: &mut Engine) {
     let to = collector.clone();
     engine.register_fn("action", move |ctx: NativeCallContext, name: &str| {
-        to.lock().actions.push(Named { name: name.into(), place: here(&ctx), value: Vec::new() });
+        to.lock().actions.push(Named { name: name.into(), place: call_place(&ctx), value: Vec::new() });
     });
     let to = collector.clone();
     engine.register_fn("action", move |ctx: NativeCallContext, name: &str, types: Map| {
@@ -76,29 +74,29 @@ fn actions(collector: &Collector, engine: &mut Engine) {
             };
             match kind {
                 Ok(kind) => signature.push((argument.as_str().into(), kind)),
-                Err(other) => to.faults.unknown("type", &here(&ctx), "type", &other, ArgumentType::NAMES),
+                Err(other) => to.diagnostics.unknown("type", &call_place(&ctx), "type", &other, ArgumentType::NAMES),
             }
         }
-        to.actions.push(Named { name: name.into(), place: here(&ctx), value: signature });
+        to.actions.push(Named { name: name.into(), place: call_place(&ctx), value: signature });
     });
 }
 
 fn numbers(collector: &Collector, engine: &mut Engine) {
-    type List = fn(&mut Declarations) -> &mut Vec<Named<i64>>;
-    let lists: [(&str, List); 2] = [("timeout", |to| &mut to.timeouts), ("limit", |to| &mut to.limits)];
+    type NumberList = fn(&mut Declarations) -> &mut Vec<Named<i64>>;
+    let lists: [(&str, NumberList); 2] = [("timeout", |to| &mut to.timeouts), ("limit", |to| &mut to.limits)];
     for (verb, list) in lists {
         let to = collector.clone();
         engine.register_fn(verb, move |ctx: NativeCallContext, name: &str, value: i64| {
             let mut to = to.lock();
-            list(to.room()?).push(Named { name: name.into(), place: here(&ctx), value });
+            list(to.reserve()?).push(Named { name: name.into(), place: call_place(&ctx), value });
             if value < 0 {
                 let message = format!("{verb} `{name}` is below zero");
-                to.faults.hint("negative", &here(&ctx), message, "it is never reached so: give it a number from 0 on");
+                to.diagnostics.error("negative", &call_place(&ctx), message, "use a number from 0 on");
             }
             Ok::<_, Box<EvalAltResult>>(())
         });
     }
-    for (unit, seconds) in [("seconds", 1), ("minutes", 60), ("hours", 3600), ("days", 86_400)] {
+    for (unit, seconds) in UNITS {
         engine.register_fn(unit, move |n: i64| n.saturating_mul(seconds));
     }
 }
@@ -108,24 +106,29 @@ fn kept(collector: &Collector, engine: &mut Engine) {
     let to = collector.clone();
     engine.register_fn("counter", move |ctx: NativeCallContext, name: &str| {
         let mut to = to.lock();
-        to.counters.push(Named { name: name.into(), place: here(&ctx), value: Vec::new() });
+        to.counters.push(Named { name: name.into(), place: call_place(&ctx), value: Vec::new() });
         KeptChain::Counter(to.counters.len() - 1)
     });
     let to = collector.clone();
     engine.register_fn("note", move |ctx: NativeCallContext, name: &str, values: Array| {
         let mut to = to.lock();
         let values = texts(values.into()).unwrap_or_else(|| {
-            to.faults.hint("type", &here(&ctx), "the values of a note are texts", "write `[\"one\", \"other\"]`");
+            to.diagnostics.error(
+                "type",
+                &call_place(&ctx),
+                "the values of a note are texts",
+                "write `[\"one\", \"other\"]`",
+            );
             Vec::new()
         });
-        to.notes.push(Named { name: name.into(), place: here(&ctx), value: (values, Vec::new()) });
+        to.notes.push(Named { name: name.into(), place: call_place(&ctx), value: (values, Vec::new()) });
         KeptChain::Note(to.notes.len() - 1)
     });
     let keep = |to: &Collector, ctx: &NativeCallContext, chain: KeptChain, paths: Dynamic| {
         let mut to = to.lock();
         let Some(paths) = texts(paths) else {
             let hint = "write `\"State\"` or `[\"State\", \"Other/State\"]`";
-            to.faults.hint("type", &here(ctx), "`kept_in` takes a state path or a list of them", hint);
+            to.diagnostics.error("type", &call_place(ctx), "`kept_in` takes a state path or a list of them", hint);
             return chain;
         };
         let paths = paths.iter().map(|path| used(ctx, path));

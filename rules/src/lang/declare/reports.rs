@@ -1,11 +1,11 @@
-//! `report` and `dpu_report`: what stored health reports add up to.
+//! Declares `report` and `dpu_report`: how stored health reports combine.
 
-use rhai::{Array, Engine, FnPtr, NativeCallContext};
+use rhai::{Array, Engine, FnPtr, ImmutableString, NativeCallContext};
 
 use crate::{
     ir::snapshot::HealthAlert,
     lang::declare::{
-        AlertDecl, Collector, Declarations, Named, PartDecl, ReportDecl, SourceDecl, guard, here, texts, used,
+        AlertDecl, Collector, Declarations, Named, PartDecl, ReportDecl, SourceDecl, call_place, guard, texts, used,
     },
 };
 
@@ -17,7 +17,7 @@ impl Declarations {
     fn part(&mut self, ctx: &NativeCallContext, chain: ReportChain, source: SourceDecl, instead: bool) -> ReportChain {
         if let Some(report) = self.reports.get_mut(chain.0) {
             report.value.parts.push(PartDecl {
-                place: here(ctx),
+                place: call_place(ctx),
                 source,
                 instead,
                 only: None,
@@ -39,18 +39,22 @@ impl Declarations {
         match self.reports.get_mut(chain.0).and_then(|report| report.value.parts.last_mut()) {
             Some(part) => change(part),
             None => {
-                let message =
-                    format!("`{}` says something about a part of a report, and there is none before it", ctx.fn_name());
-                self.faults.hint("misplaced-verb", &here(ctx), message, "put it after `with`, `with_dpus` or `alert`");
+                let message = format!("`{}` is for a part of a report, and there is none before it", ctx.fn_name());
+                self.diagnostics.error(
+                    "misplaced-verb",
+                    &call_place(ctx),
+                    message,
+                    "put it after `with`, `with_dpus` or `alert`",
+                );
             }
         }
         chain
     }
 
     fn alert(&mut self, ctx: &NativeCallContext, probe: &str, classes: Array, message: &str) -> AlertDecl {
-        let place = here(ctx);
+        let place = call_place(ctx);
         let classifications = texts(classes.into()).unwrap_or_else(|| {
-            self.faults.hint("type", &place, "classifications are texts", "write `[\"Name\", …]`");
+            self.diagnostics.error("type", &place, "classifications are texts", "write `[\"Name\", …]`");
             Vec::new()
         });
         let alert =
@@ -66,7 +70,7 @@ pub(super) fn register(collector: &Collector, engine: &mut Engine) {
         engine.register_fn(verb, move |ctx: NativeCallContext, name: &str| {
             let mut to = to.lock();
             let value = ReportDecl { of_dpu, parts: Vec::new() };
-            to.reports.push(Named { name: name.into(), place: here(&ctx), value });
+            to.reports.push(Named { name: name.into(), place: call_place(&ctx), value });
             ReportChain(to.reports.len() - 1)
         });
     }
@@ -76,15 +80,13 @@ pub(super) fn register(collector: &Collector, engine: &mut Engine) {
 
 fn parts(collector: &Collector, engine: &mut Engine) {
     for (verb, instead) in [("with", false), ("replaced_by", true)] {
-        let to = collector.clone();
-        engine.register_fn(verb, move |ctx: NativeCallContext, chain: ReportChain, source: &str| {
-            to.lock().part(&ctx, chain, SourceDecl::Stored(source.to_owned()), instead)
+        collector.on_with(engine, verb, move |to, ctx, chain: ReportChain, source: ImmutableString| {
+            to.part(ctx, chain, SourceDecl::Stored(source.to_string()), instead)
         });
     }
-    let to = collector.clone();
-    engine.register_fn("with_dpus", move |ctx: NativeCallContext, chain: ReportChain, report: &str| {
-        let report = used(&ctx, report);
-        to.lock().part(&ctx, chain, SourceDecl::Dpus(report), false)
+    collector.on_with(engine, "with_dpus", |to, ctx, chain: ReportChain, report: ImmutableString| {
+        let report = used(ctx, &report);
+        to.part(ctx, chain, SourceDecl::Dpus(report), false)
     });
     let to = collector.clone();
     engine.register_fn(
@@ -98,25 +100,21 @@ fn parts(collector: &Collector, engine: &mut Engine) {
 }
 
 fn modifiers(collector: &Collector, engine: &mut Engine) {
-    let to = collector.clone();
-    engine.register_fn("only", move |ctx: NativeCallContext, chain: ReportChain, source: &str| {
-        let source = used(&ctx, source);
-        to.lock().last_part(&ctx, chain, |part| part.only = Some(source))
+    collector.on_with(engine, "only", |to, ctx, chain: ReportChain, source: ImmutableString| {
+        let source = used(ctx, &source);
+        to.last_part(ctx, chain, |part| part.only = Some(source))
     });
-    let to = collector.clone();
-    engine.register_fn("except", move |ctx: NativeCallContext, chain: ReportChain, source: &str| {
-        let source = used(&ctx, source);
-        to.lock().last_part(&ctx, chain, |part| part.except.push(source))
+    collector.on_with(engine, "except", |to, ctx, chain: ReportChain, source: ImmutableString| {
+        let source = used(ctx, &source);
+        to.last_part(ctx, chain, |part| part.except.push(source))
     });
-    let to = collector.clone();
-    engine.register_fn("when", move |ctx: NativeCallContext, chain: ReportChain, closure: FnPtr| {
-        let when = guard(&ctx, closure);
-        to.lock().last_part(&ctx, chain, |part| part.when = Some(when))
+    collector.on_with(engine, "when", |to, ctx, chain: ReportChain, closure: FnPtr| {
+        let when = guard(ctx, closure);
+        to.last_part(ctx, chain, |part| part.when = Some(when))
     });
-    let to = collector.clone();
-    engine.register_fn("unclassified_when", move |ctx: NativeCallContext, chain: ReportChain, closure: FnPtr| {
-        let when = guard(&ctx, closure);
-        to.lock().last_part(&ctx, chain, |part| part.unclassified = Some(when))
+    collector.on_with(engine, "unclassified_when", |to, ctx, chain: ReportChain, closure: FnPtr| {
+        let when = guard(ctx, closure);
+        to.last_part(ctx, chain, |part| part.unclassified = Some(when))
     });
     let to = collector.clone();
     engine.register_fn(

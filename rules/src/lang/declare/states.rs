@@ -1,13 +1,15 @@
-//! `state`, `dpu_state`, `any_state`, `steps` and what they say about themselves.
+//! Declares `state`, `dpu_state`, `any_state`, `steps` and their attributes.
 
-use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, NativeCallContext};
+use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, NativeCallContext};
 
 use crate::{
     ir::pack::StateKind,
-    lang::declare::{AnyDecl, Block, BlockKind, Collector, Declarations, SlaDecl, StateDecl, guard, here, texts, used},
+    lang::declare::{
+        AnyDecl, Block, BlockKind, Collector, Declarations, SlaDecl, StateDecl, call_place, guard, texts, used,
+    },
 };
 
-/// What a chain of verbs is about: a block, and the arm that was added last.
+/// The receiver of a chain of verbs: a block, and its last arm.
 #[derive(Clone, Copy)]
 pub(super) struct Chain {
     pub(super) block: usize,
@@ -16,23 +18,28 @@ pub(super) struct Chain {
 
 impl Declarations {
     fn open(&mut self, block: Block) -> Result<Chain, Box<EvalAltResult>> {
-        self.room()?.blocks.push(block);
+        self.reserve()?.blocks.push(block);
         Ok(Chain { block: self.blocks.len() - 1, arm: None })
     }
 
-    /// Changes the state that a chain is about; verbs of states make no sense for rules of any state.
+    /// Changes the state of a chain; attributes of states are errors elsewhere.
     fn state(&mut self, ctx: &NativeCallContext, chain: Chain, change: impl FnOnce(&mut StateDecl)) -> Chain {
         match self.blocks.get_mut(chain.block).map(|block| &mut block.kind) {
             Some(BlockKind::State(state)) => change(state),
             _ => {
                 let message = format!("`{}` is for states", ctx.fn_name());
-                self.faults.hint("misplaced-verb", &here(ctx), message, "put it after `state(…)` or `dpu_state(…)`");
+                self.diagnostics.error(
+                    "misplaced-verb",
+                    &call_place(ctx),
+                    message,
+                    "put it after `state(…)` or `dpu_state(…)`",
+                );
             }
         }
         chain
     }
 
-    /// What a state says about itself: of DPUs where that makes sense, and one kind only.
+    /// Sets an attribute of a state. Some are for states of DPUs only, and a state has one kind.
     fn flag(&mut self, ctx: &NativeCallContext, chain: Chain, verb: &str, flag: fn(&mut StateDecl)) -> Chain {
         let (mut of_host, mut second) = (false, false);
         let chain = self.state(ctx, chain, |state| {
@@ -43,11 +50,16 @@ impl Declarations {
         });
         if of_host && matches!(verb, "barrier" | "aside") {
             let message = format!("`{verb}` is for states of DPUs");
-            self.faults.hint("misplaced-verb", &here(ctx), message, "declare it with `dpu_state(…)`, or leave it out");
+            self.diagnostics.error(
+                "misplaced-verb",
+                &call_place(ctx),
+                message,
+                "declare it with `dpu_state(…)`, or remove it",
+            );
         }
         if second {
-            let message = format!("`{verb}` and what was said before it exclude each other");
-            self.faults.hint("misplaced-verb", &here(ctx), message, "keep one of them");
+            let message = format!("`{verb}` and an earlier verb of the state exclude each other");
+            self.diagnostics.error("misplaced-verb", &call_place(ctx), message, "keep one of them");
         }
         chain
     }
@@ -57,7 +69,12 @@ impl Declarations {
         let mut second = false;
         let chain = self.state(ctx, chain, |state| second = state.sla.replace(sla).is_some());
         if second {
-            self.faults.hint("duplicate", &here(ctx), "the state has a time limit already", "keep one of them");
+            self.diagnostics.error(
+                "duplicate",
+                &call_place(ctx),
+                "the state has a time limit already",
+                "keep one of them",
+            );
         }
         chain
     }
@@ -67,7 +84,7 @@ impl Declarations {
             Some(BlockKind::Any(any)) => change(any),
             _ => {
                 let message = format!("`{}` is for rules of any state", ctx.fn_name());
-                self.faults.hint("misplaced-verb", &here(ctx), message, "put it after `any_state(…)`");
+                self.diagnostics.error("misplaced-verb", &call_place(ctx), message, "put it after `any_state(…)`");
             }
         }
         chain
@@ -80,17 +97,17 @@ pub(super) fn register(collector: &Collector, engine: &mut Engine) {
         let to = collector.clone();
         engine.register_fn(verb, move |ctx: NativeCallContext, path: &str| {
             let kind = BlockKind::State(StateDecl { of_dpu, ..StateDecl::default() });
-            to.lock().open(Block { name: path.into(), place: here(&ctx), kind, arms: Vec::new() })
+            to.lock().open(Block { name: path.into(), place: call_place(&ctx), kind, arms: Vec::new() })
         });
     }
     let to = collector.clone();
     engine.register_fn("any_state", move |ctx: NativeCallContext, name: &str| {
         let kind = BlockKind::Any(AnyDecl::default());
-        to.lock().open(Block { name: name.into(), place: here(&ctx), kind, arms: Vec::new() })
+        to.lock().open(Block { name: name.into(), place: call_place(&ctx), kind, arms: Vec::new() })
     });
     let to = collector.clone();
     engine.register_fn("steps", move |ctx: NativeCallContext, name: &str| {
-        to.lock().open(Block { name: name.into(), place: here(&ctx), kind: BlockKind::Steps, arms: Vec::new() })
+        to.lock().open(Block { name: name.into(), place: call_place(&ctx), kind: BlockKind::Steps, arms: Vec::new() })
     });
     flags(collector, engine);
     slas(collector, engine);
@@ -109,24 +126,18 @@ fn flags(collector: &Collector, engine: &mut Engine) {
         ("deprecated", |state| state.kind = StateKind::Deprecated),
     ];
     for (verb, flag) in flags {
-        let to = collector.clone();
-        engine.register_fn(verb, move |ctx: NativeCallContext, chain: Chain| to.lock().flag(&ctx, chain, verb, flag));
+        collector.on(engine, verb, move |to, ctx, chain: Chain| to.flag(ctx, chain, verb, flag));
     }
 }
 
 fn slas(collector: &Collector, engine: &mut Engine) {
-    let to = collector.clone();
-    engine.register_fn("sla", move |ctx: NativeCallContext, chain: Chain, seconds: i64| {
-        to.lock().limit(&ctx, chain, SlaDecl::Seconds(seconds))
+    collector
+        .on_with(engine, "sla", |to, ctx, chain: Chain, seconds: i64| to.limit(ctx, chain, SlaDecl::Seconds(seconds)));
+    collector.on_with(engine, "sla", |to, ctx, chain: Chain, number: FnPtr| {
+        let number = guard(ctx, number);
+        to.limit(ctx, chain, SlaDecl::Computed(number))
     });
-    let to = collector.clone();
-    engine.register_fn("sla", move |ctx: NativeCallContext, chain: Chain, number: FnPtr| {
-        let number = guard(&ctx, number);
-        to.lock().limit(&ctx, chain, SlaDecl::Number(number))
-    });
-    let to = collector.clone();
-    engine
-        .register_fn("no_sla", move |ctx: NativeCallContext, chain: Chain| to.lock().limit(&ctx, chain, SlaDecl::None));
+    collector.on(engine, "no_sla", |to, ctx, chain: Chain| to.limit(ctx, chain, SlaDecl::None));
     let to = collector.clone();
     engine.register_fn("no_sla_while", move |ctx: NativeCallContext, closure: FnPtr| {
         to.lock().no_sla_while = Some(guard(&ctx, closure));
@@ -140,23 +151,19 @@ fn slas(collector: &Collector, engine: &mut Engine) {
 
 fn scopes(collector: &Collector, engine: &mut Engine) {
     for (verb, within) in [("within", true), ("except", false)] {
-        let add = move |to: &Collector, ctx: &NativeCallContext, chain: Chain, paths: Dynamic| {
-            let mut to = to.lock();
+        let add = move |to: &mut Declarations, ctx: &NativeCallContext, chain: Chain, paths: Dynamic| {
             let Some(paths) = texts(paths) else {
                 let message = format!("`{verb}` takes a state path or a list of them");
-                to.faults.hint("type", &here(ctx), message, "write `\"State\"` or `[\"State\", \"Other/State\"]`");
+                let hint = "write `\"State\"` or `[\"State\", \"Other/State\"]`";
+                to.diagnostics.error("type", &call_place(ctx), message, hint);
                 return chain;
             };
             let paths = paths.iter().map(|path| used(ctx, path)).collect::<Vec<_>>();
             to.any(ctx, chain, |any| if within { any.within.extend(paths) } else { any.except.extend(paths) })
         };
-        let to = collector.clone();
-        engine.register_fn(verb, move |ctx: NativeCallContext, chain: Chain, path: &str| {
-            add(&to, &ctx, chain, path.into())
+        collector.on_with(engine, verb, move |to, ctx, chain: Chain, path: ImmutableString| {
+            add(to, ctx, chain, path.into())
         });
-        let to = collector.clone();
-        engine.register_fn(verb, move |ctx: NativeCallContext, chain: Chain, paths: Array| {
-            add(&to, &ctx, chain, paths.into())
-        });
+        collector.on_with(engine, verb, move |to, ctx, chain: Chain, paths: Array| add(to, ctx, chain, paths.into()));
     }
 }

@@ -1,8 +1,8 @@
-//! What a pack says beside decisions: what tenants see, and what an alert keeps from being granted.
+//! Declares `tenant_sees`, `classification(…).prevents` and `judged_by`.
 
-use rhai::{Engine, EvalAltResult, FnPtr, NativeCallContext};
+use rhai::{Engine, EvalAltResult, FnPtr, ImmutableString, NativeCallContext};
 
-use crate::lang::declare::{Collector, Named, TenantViewDecl, guard, here, used};
+use crate::lang::declare::{Collector, Named, TenantViewDecl, call_place, guard, used};
 
 /// The line of what tenants see that a chain is about.
 #[derive(Clone, Copy)]
@@ -18,7 +18,7 @@ pub(super) fn register(collector: &Collector, engine: &mut Engine) {
     engine.register_fn("tenant_sees", move |ctx: NativeCallContext, state: &str, closure: FnPtr| {
         let view = TenantViewDecl { guard: guard(&ctx, closure), detail: String::new() };
         let mut to = to.lock();
-        to.room()?.tenant_views.push(Named { name: state.into(), place: here(&ctx), value: view });
+        to.reserve()?.tenant_views.push(Named { name: state.into(), place: call_place(&ctx), value: view });
         Ok::<_, Box<EvalAltResult>>(TenantChain(to.tenant_views.len() - 1))
     });
     let to = collector.clone();
@@ -31,15 +31,14 @@ pub(super) fn register(collector: &Collector, engine: &mut Engine) {
     engine.register_type_with_name::<ClassificationChain>("classification");
     let to = collector.clone();
     engine.register_fn("classification", move |ctx: NativeCallContext, name: &str| {
-        let name = Named { name: name.into(), place: here(&ctx), value: Vec::new() };
+        let name = Named { name: name.into(), place: call_place(&ctx), value: Vec::new() };
         let mut to = to.lock();
-        to.room()?.classifications.push(name);
+        to.reserve()?.classifications.push(name);
         Ok::<_, Box<EvalAltResult>>(ClassificationChain(to.classifications.len() - 1))
     });
-    let to = collector.clone();
-    engine.register_fn("prevents", move |ctx: NativeCallContext, chain: ClassificationChain, what: &str| {
-        let what = used(&ctx, what);
-        if let Some(classification) = to.lock().classifications.get_mut(chain.0) {
+    collector.on_with(engine, "prevents", |to, ctx, chain: ClassificationChain, what: ImmutableString| {
+        let what = used(ctx, &what);
+        if let Some(classification) = to.classifications.get_mut(chain.0) {
             classification.value.push(what);
         }
         chain

@@ -1,4 +1,4 @@
-//! Expressions of a guard: constants, names, chains of members, calls, closures, and texts with values in them.
+//! Lowers expressions: constants, names, member chains, calls, closures and string interpolation.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::{
 impl Lowerer<'_> {
     pub(super) fn expr(&mut self, expr: &Ast, scope: &Scope) -> Lowered {
         let position = expr.start_position();
-        if !self.grows(1) {
-            return Lowered::Faulty;
+        if !self.charge(1) {
+            return Lowered::Error;
         }
         match expr {
             Ast::BoolConstant(value, _) => Lowered::bool(Expr::Bool(*value)),
@@ -26,7 +26,7 @@ impl Lowerer<'_> {
             Ast::InterpolatedString(parts, _) => self.interpolated(parts, scope, position),
             Ast::Array(items, _) => Lowered::List(items.iter().map(|item| self.expr(item, scope)).collect()),
             Ast::Unit(_) => {
-                self.fault("type", position, "`()` is no value of the rule language", "use `.known` or `.or(…)`")
+                self.error("type", position, "`()` is not a value of the rule language", "use `.known` or `.or(…)`")
             }
             Ast::Variable(variable, ..) => self.variable(variable.1.as_str(), scope, position),
             Ast::And(operands, _) => self.all_bools(Op::And, operands, scope),
@@ -40,17 +40,17 @@ impl Lowerer<'_> {
             Ast::Index(pair, ..) => {
                 self.expr(&pair.lhs, scope);
                 self.expr(&pair.rhs, scope);
-                let hint = "ask the list: `.first()`, `.contains(…)`, `.any(|x| …)`";
-                self.refuse(position, "a guard takes nothing out of a list by its number", hint)
+                let hint = "use `.first()`, `.contains(…)` or `.any(|x| …)`";
+                self.unsupported(position, "a guard cannot index a list", hint)
             }
             Ast::Map(..) => {
-                self.refuse(position, "a guard has no maps", "compare the values one by one, or use `switch`")
+                self.unsupported(position, "a guard has no maps", "compare the values one by one, or use `switch`")
             }
-            Ast::CharConstant(..) => self.refuse(position, "a guard has no single characters", "write a text: `\"x\"`"),
+            Ast::CharConstant(..) => self.unsupported(position, "a guard has no characters", "write a text: `\"x\"`"),
             Ast::Dot(..) | Ast::Coalesce(..) => {
-                self.refuse(position, "facts are never `()`", "say what absence means: `.or(…)` or `.known`")
+                self.unsupported(position, "facts are never `()`", "say what absence means: `.or(…)` or `.known`")
             }
-            _ => self.refuse(position, "this has no place in a guard", "a guard is an expression over facts"),
+            _ => self.unsupported(position, "this is not supported in a guard", "a guard is an expression over facts"),
         }
     }
 
@@ -68,9 +68,9 @@ impl Lowerer<'_> {
         } else if let Ok(list) = value.into_array() {
             Lowered::List(list.into_iter().map(|item| self.constant(item, position)).collect())
         } else {
-            self.refuse(
+            self.unsupported(
                 position,
-                "a constant of this type has no place in a guard",
+                "a constant of this type is not supported in a guard",
                 "write a text, a number or a list of them",
             )
         }
@@ -78,13 +78,13 @@ impl Lowerer<'_> {
 
     fn variable(&mut self, name: &str, scope: &Scope, position: Position) -> Lowered {
         match scope.iter().rev().find(|(known, _)| known == name) {
-            Some((_, value)) if self.grows(value.size()) => value.clone(),
-            Some(_) => Lowered::Faulty,
+            Some((_, value)) if self.charge(value.size()) => value.clone(),
+            Some(_) => Lowered::Error,
             None => {
                 let place = self.place(position);
                 let known = scope.iter().map(|(name, _)| name.as_str());
-                self.faults.unknown("unknown-variable", &place, "variable", name, known);
-                Lowered::Faulty
+                self.diagnostics.unknown("unknown-variable", &place, "variable", name, known);
+                Lowered::Error
             }
         }
     }
@@ -126,10 +126,14 @@ impl Lowerer<'_> {
             }
             Ast::Index(pair, ..) => {
                 let receiver = self.chain(receiver, &pair.lhs, scope);
-                let hint = "ask the list: `.first()`, `.contains(…)`, `.any(|x| …)`";
-                self.refuse(rest.position(), format!("{} is not asked by a number", receiver.describe()), hint)
+                let hint = "use `.first()`, `.contains(…)` or `.any(|x| …)`";
+                self.unsupported(rest.position(), format!("{} cannot be indexed", receiver.describe()), hint)
             }
-            _ => self.refuse(rest.position(), "facts are never `()`", "say what absence means: `.or(…)` or `.known`"),
+            _ => self.unsupported(
+                rest.position(),
+                "facts are never `()`",
+                "say what absence means: `.or(…)` or `.known`",
+            ),
         }
     }
 
@@ -156,17 +160,17 @@ impl Lowerer<'_> {
             }
             (_, Ok(sides)) => self.operator(call.name.as_str(), sides.into(), position),
             (Token::Bang, Err(operand)) => {
-                let operand = operand.into_iter().next().unwrap_or((Lowered::Faulty, position));
+                let operand = operand.into_iter().next().unwrap_or((Lowered::Error, position));
                 Lowered::bool(self.value(operand.0, Kind::Bool, operand.1).not())
             }
             (Token::Plus | Token::UnaryPlus, Err(operand)) => {
-                operand.into_iter().next().map_or(Lowered::Faulty, |one| one.0)
+                operand.into_iter().next().map_or(Lowered::Error, |one| one.0)
             }
             (_, Err(operands)) => self.operator(call.name.as_str(), operands, position),
         }
     }
 
-    /// A closure that uses variables of the one around it: they are bound as its first parameters.
+    /// A closure with captured variables: rhai passes them as its first parameters.
     fn curry(&mut self, call: &FnCallExpr, position: Position, scope: &Scope) -> Lowered {
         let mut arguments = call.args.iter();
         match arguments.next().map(|closure| self.expr(closure, scope)) {
@@ -174,7 +178,7 @@ impl Lowerer<'_> {
                 bound.extend(arguments.map(|argument| self.expr(argument, scope)));
                 Lowered::Closure(name, bound)
             }
-            _ => self.refuse(position, "the closure is not written here", "write `|d| …` where it is used"),
+            _ => self.unsupported(position, "expected a closure literal", "write `|d| …` where it is used"),
         }
     }
 }
@@ -186,7 +190,7 @@ fn negated(lowered: Lowered) -> Lowered {
     }
 }
 
-/// A list that is written in the rule, if all its members are of one kind and written there, too.
+/// A list literal whose members are all text literals or all number literals.
 pub(super) fn literals(items: &[Lowered]) -> Option<(Expr, Kind)> {
     let texts = items.iter().map(|item| match item {
         Lowered::Value(value) => match &value.expr {
@@ -195,8 +199,8 @@ pub(super) fn literals(items: &[Lowered]) -> Option<(Expr, Kind)> {
         },
         _ => None,
     });
-    if let Some(words) = texts.collect::<Option<Arc<[_]>>>() {
-        return Some((Expr::Words(words), Kind::Words));
+    if let Some(list) = texts.collect::<Option<Arc<[_]>>>() {
+        return Some((Expr::TextList(list), Kind::TextList));
     }
     let numbers = items.iter().map(|item| match item {
         Lowered::Value(value) => match value.expr {
@@ -205,5 +209,5 @@ pub(super) fn literals(items: &[Lowered]) -> Option<(Expr, Kind)> {
         },
         _ => None,
     });
-    Some((Expr::Numbers(numbers.collect::<Option<_>>()?), Kind::Numbers))
+    Some((Expr::IntList(numbers.collect::<Option<_>>()?), Kind::IntList))
 }

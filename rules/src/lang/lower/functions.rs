@@ -1,4 +1,4 @@
-//! Functions of the rule language: times, limits, operators that are called by their name, and functions of the pack.
+//! Lowers function calls: durations, limits, operators with a name, and functions of the pack, which are inlined.
 
 use rhai::Position;
 
@@ -11,7 +11,7 @@ use crate::{
     lang::lower::{
         Lowerer,
         lowered::Lowered,
-        operators::{absorbed, is_function},
+        operators::{error_or_unknown, is_function},
     },
 };
 
@@ -25,7 +25,7 @@ impl Lowerer<'_> {
     ) -> Lowered {
         let own = self.known.functions.find(name, arguments.len());
         if own.is_none()
-            && let Some(known) = absorbed(arguments.iter().map(|(argument, _)| argument))
+            && let Some(known) = error_or_unknown(arguments.iter().map(|(argument, _)| argument))
         {
             return known;
         }
@@ -51,17 +51,17 @@ impl Lowerer<'_> {
             }
             (_, count, _) if is_function(name, count) => self.operator(name, arguments, position),
             (_, _, Some(function)) => {
-                if arguments.iter().any(|(argument, _)| matches!(argument, Lowered::Faulty)) {
-                    return Lowered::Faulty;
+                if arguments.iter().any(|(argument, _)| matches!(argument, Lowered::Error)) {
+                    return Lowered::Error;
                 }
                 let values: Vec<Lowered> = arguments.into_iter().map(|(value, _)| value).collect();
                 let scope = function.params.iter().cloned().zip(values.iter().cloned()).collect();
-                let answer = self.descend(function, &scope, position);
-                self.after(values, answer)
+                let answer = self.inline(function, &scope, position);
+                self.sequence(values, answer)
             }
             _ if self.known.builtins.contains(name) => {
-                let message = format!("`{name}` has no place in a guard, which changes nothing and goes round nothing");
-                self.refuse(position, message, "the README of the rules lists what guards can ask")
+                let message = format!("`{name}` is not supported in a guard");
+                self.unsupported(position, message, "the README of the rules lists what guards can use")
             }
             _ => {
                 let place = self.place(position);
@@ -69,16 +69,16 @@ impl Lowerer<'_> {
                     OPERATORS.iter().map(|operator| operator.name).filter(|name| name.starts_with(char::is_alphabetic));
                 let units = UNITS.iter().map(|(name, _)| *name);
                 let known = self.known.functions.named().chain(["timeout", "limit"]).chain(units).chain(operators);
-                self.faults.unknown("unknown-verb", &place, "function", name, known);
-                Lowered::Faulty
+                self.diagnostics.unknown("unknown-verb", &place, "function", name, known);
+                Lowered::Error
             }
         }
     }
 
-    /// `timeout("name")` or `limit("name")`: a site can set it differently from the pack.
+    /// `timeout("name")` or `limit("name")`, which a site can set.
     fn setting(&mut self, what: &str, of: Lowered, position: Position) -> Lowered {
         self.settings = true;
-        let Some(of) = self.literal(of, what, position) else { return Lowered::Faulty };
+        let Some(of) = self.literal(of, what, position) else { return Lowered::Error };
         let names = self.known.names;
         let (table, check) = match what {
             "timeout" => (&names.timeouts, "unknown-timeout"),
@@ -88,8 +88,8 @@ impl Lowerer<'_> {
             Some(value) => Lowered::of(Expr::Int(*value), Kind::Int),
             None => {
                 let place = self.place(position);
-                self.faults.unknown(check, &place, what, &of, table.keys().map(|name| &**name));
-                Lowered::Faulty
+                self.diagnostics.unknown(check, &place, what, &of, table.keys().map(|name| &**name));
+                Lowered::Error
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What parts of a guard lower to, before it is known that the whole is true or false.
+//! Results of lowering parts of a guard: typed expressions, and things that only exist during lowering.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ use crate::ir::{
 #[derive(Debug, Clone)]
 pub(crate) enum Lowered {
     Value(TypedExpr),
-    /// A list that is written in the rule.
+    /// A list literal.
     List(Vec<Lowered>),
     Host,
     Area(&'static str),
     Dpu(u8),
     Dpus,
     Report(ReportRef),
-    /// A closure, with the parameters already bound to it.
+    /// A closure with its captured parameters.
     Closure(String, Vec<Lowered>),
-    /// Nothing is known of it: a parameter of a function that no guard calls.
+    /// A value of unknown type: a parameter of a function that no guard calls.
     Unknown,
-    /// A fault has been reported. It is taken for whatever is wanted.
-    Faulty,
+    /// An error has been reported. It is accepted wherever any kind is expected.
+    Error,
 }
 
 /// An expression with its kind.
@@ -31,41 +31,41 @@ pub(crate) enum Lowered {
 pub(crate) struct TypedExpr {
     pub(crate) expr: Expr,
     pub(crate) kind: Kind,
-    /// Of a text.
-    pub(crate) words: Words,
+    /// Possible values, if the kind is text.
+    pub(crate) domain: TextDomain,
 }
 
-/// Which texts make sense.
+/// The possible values of a text.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Words {
+pub(crate) enum TextDomain {
     Any,
     OneOf(Arc<[Arc<str>]>),
-    State,
+    StatePath,
 }
 
 impl Kind {
-    /// A value of this kind, for people.
+    /// The kind, for messages.
     pub(crate) fn describe(self) -> &'static str {
         match self {
             Self::Bool => "true or false",
             Self::Int | Self::MaybeInt => "a number",
             Self::Text | Self::MaybeText | Self::Shown => "a text",
             Self::Version => "a config version",
-            Self::Texts | Self::Words | Self::Numbers => "a list",
+            Self::Texts | Self::TextList | Self::IntList => "a list",
         }
     }
 }
 
 impl Lowered {
     pub(crate) fn of(expr: Expr, kind: Kind) -> Self {
-        Self::Value(TypedExpr { expr, kind, words: Words::Any })
+        Self::Value(TypedExpr { expr, kind, domain: TextDomain::Any })
     }
 
     pub(crate) fn bool(expr: Expr) -> Self {
         Self::of(expr, Kind::Bool)
     }
 
-    /// How many parts it has.
+    /// The number of its parts.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Value(value) => value.expr.size(),
@@ -74,7 +74,7 @@ impl Lowered {
         }
     }
 
-    /// For people.
+    /// The thing, for messages.
     pub(crate) fn describe(&self) -> String {
         match self {
             Self::Value(value) => match (value.kind, &value.expr) {
@@ -96,12 +96,12 @@ impl Lowered {
             Self::Report(_) => "a health report".to_owned(),
             Self::Closure(..) => "a closure".to_owned(),
             Self::Unknown => "something unknown".to_owned(),
-            Self::Faulty => "something faulty".to_owned(),
+            Self::Error => "something faulty".to_owned(),
         }
     }
 
-    /// What to do where it has the wrong type.
-    pub(crate) fn hint(&self, wanted: &str) -> String {
+    /// The hint for a wrong type.
+    pub(crate) fn hint(&self, expected: &str) -> String {
         match self {
             Self::Value(value) => match (value.kind, &value.expr) {
                 (Kind::MaybeInt | Kind::MaybeText, Expr::Fact(at)) => {
@@ -111,18 +111,18 @@ impl Lowered {
                 (Kind::Text, _) => "texts are compared with `==`, `!=` and `in`".to_owned(),
                 (Kind::Version, _) => "versions are compared with `==` and `!=`".to_owned(),
                 (Kind::Int, _) => "compare it: `== 0`, `> 0`".to_owned(),
-                _ => format!("write {wanted} here"),
+                _ => format!("write {expected} here"),
             },
             Self::Host | Self::Area(_) | Self::Dpu(_) => "name one of its facts".to_owned(),
             Self::Dpus => "ask `.all(|d| …)`, `.any(|d| …)`, `.count(|d| …)` or `.len()`".to_owned(),
             Self::Report(_) => "ask `.has_class(…)`, `.has_probe(…)`, `.has_alert(…)` or `.alerts`".to_owned(),
-            _ => format!("write {wanted} here"),
+            _ => format!("write {expected} here"),
         }
     }
 }
 
-impl Words {
-    /// Those of two texts, of which one is chosen.
+impl TextDomain {
+    /// The possible values of either of two texts.
     pub(crate) fn or(self, other: Self) -> Self {
         match (self, other) {
             (Self::OneOf(own), Self::OneOf(other)) => Self::OneOf(own.iter().chain(&*other).cloned().collect()),

@@ -1,4 +1,4 @@
-//! The words of the rule language: what a host, a DPU, a report, a list or a value has to say.
+//! Lowers member access and method calls: facts, reports, records, lists and DPUs.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use rhai::Position;
 
 use crate::{
     ir::{
+        diagnostic::did_you_mean,
         expr::{Expr, FactRef, Owner, Quantifier, Record, ReportRef},
-        fault::did_you_mean,
         members::{NameKind, OF_REPORTS, QUANTIFIERS, RECORDS, ReportMember},
         operators::{Kind, Op},
-        reads::RecordKind,
+        read_set::RecordKind,
         snapshot::{AREAS, Fact, FactType, areas, facts},
     },
     lang::lower::{
         Lowerer,
-        lowered::{Lowered, TypedExpr, Words},
-        operators::absorbed,
+        lowered::{Lowered, TextDomain, TypedExpr},
+        operators::error_or_unknown,
     },
 };
 
@@ -27,7 +27,7 @@ impl<'a> Lowerer<'a> {
         let reports = &names.reports;
         let report = |of_dpu: bool| reports.get(name).filter(|(_, is)| *is == of_dpu).map(|(report, _)| *report);
         match receiver {
-            Lowered::Faulty => Lowered::Faulty,
+            Lowered::Error => Lowered::Error,
             Lowered::Unknown => self.member_of_unknown(name, position),
             Lowered::Host if name == "dpus" => Lowered::Dpus,
             Lowered::Host => match (areas().find(|area| *area == name), report(false)) {
@@ -69,7 +69,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// Of what is not known what it is: something has to be called so.
+    /// Of a receiver of unknown type: some fact or member has to have this name.
     fn member_of_unknown(&mut self, name: &str, position: Position) -> Lowered {
         let facts = || AREAS.iter().flat_map(|facts| facts.iter()).flat_map(|fact| [fact.name, fact.area]);
         let names = self.known.names;
@@ -96,16 +96,13 @@ impl<'a> Lowerer<'a> {
         let names = self.known.names;
         let all = names.reports.iter();
         known.extend(all.filter(|(_, (_, of_dpu))| Some(*of_dpu) == reports).map(|(name, _)| &**name));
-        self.faults.unknown("unknown-fact", &place, "fact", name, known);
-        Lowered::Faulty
+        self.diagnostics.unknown("unknown-fact", &place, "fact", name, known);
+        Lowered::Error
     }
 
     fn no_fact(&mut self, receiver: &Lowered, name: &str, known: &[&str], position: Position) -> Lowered {
-        let hint = did_you_mean(name, known.iter().copied(), || match known {
-            [] => "it has nothing that can be asked".to_owned(),
-            known => format!("it has {}", known.join(", ")),
-        });
-        self.fault("unknown-fact", position, format!("{} has no `{name}`", receiver.describe()), hint)
+        let hint = member_hint(name, known);
+        self.error("unknown-fact", position, format!("{} has no `{name}`", receiver.describe()), hint)
     }
 
     fn fact(&self, fact: &'static Fact, depth: u8) -> Lowered {
@@ -118,15 +115,15 @@ impl<'a> Lowerer<'a> {
             (FactType::Version, _) => Kind::Version,
             (FactType::Texts, _) => Kind::Texts,
         };
-        let words = match (fact.kind, fact.area, fact.name) {
-            (FactType::Word(words), ..) => Words::OneOf(words.iter().map(|word| Arc::from(*word)).collect()),
-            (_, "state", "path") | (_, "dpu", "state") => Words::State,
+        let domain = match (fact.kind, fact.area, fact.name) {
+            (FactType::Word(words), ..) => TextDomain::OneOf(words.iter().map(|word| Arc::from(*word)).collect()),
+            (_, "state", "path") | (_, "dpu", "state") => TextDomain::StatePath,
             (_, "failure", "cause") => {
-                Words::OneOf(self.known.names.causes.keys().cloned().chain([Arc::from("")]).collect())
+                TextDomain::OneOf(self.known.names.causes.keys().cloned().chain([Arc::from("")]).collect())
             }
-            _ => Words::Any,
+            _ => TextDomain::Any,
         };
-        Lowered::Value(TypedExpr { expr: Expr::Fact(FactRef { fact, depth }), kind, words })
+        Lowered::Value(TypedExpr { expr: Expr::Fact(FactRef { fact, depth }), kind, domain })
     }
 
     /// `receiver.name(arguments)`
@@ -146,14 +143,14 @@ impl<'a> Lowerer<'a> {
             }
             return Lowered::Unknown;
         }
-        if let Some(known) = absorbed(std::iter::once(&receiver).chain(&arguments)) {
+        if let Some(known) = error_or_unknown(std::iter::once(&receiver).chain(&arguments)) {
             return known;
         }
         match (receiver, <[Lowered; 1]>::try_from(arguments)) {
             (closure @ Lowered::Closure(..), arguments) if name == "call" => {
                 let arguments = arguments.map_or_else(|several| several, |one| one.into());
                 let answer = self.call_closure(closure, arguments.clone(), position);
-                self.after(arguments, answer)
+                self.sequence(arguments, answer)
             }
             (receiver, Ok([closure]))
                 if QUANTIFIERS.contains(&name) && !matches!(receiver, Lowered::Host | Lowered::Dpu(_)) =>
@@ -192,7 +189,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// `list.any(|x| …)`, `all`, `count`: of DPUs, of a list of texts, or of one that is written in the rule.
+    /// `list.any(|x| …)`, `all`, `count`: of DPUs, of a fact that is a list, or of a list literal.
     fn quantifier(&mut self, list: Lowered, name: &str, closure: Lowered, position: Position) -> Lowered {
         let (quantifier, gives) = match name {
             "any" => (Quantifier::Any, Kind::Bool),
@@ -265,7 +262,7 @@ impl<'a> Lowerer<'a> {
         let table = if kind == "probe" { &names.probes } else { &names.classifications };
         if !table.contains_key(&name) {
             let place = self.place(position);
-            self.faults.unknown(check, &place, kind, &name, table.keys().map(|known| &**known));
+            self.diagnostics.unknown(check, &place, kind, &name, table.keys().map(|known| &**known));
         }
         Some(name)
     }
@@ -282,72 +279,72 @@ impl<'a> Lowerer<'a> {
             RecordKind::Note => ("note", "unknown-note", names.notes.keys().map(|name| &**name).collect()),
             RecordKind::Action => ("action", "unknown-action", names.actions.keys().map(|name| &**name).collect()),
         };
-        let Some(of) = self.literal(argument, kind, position) else { return Lowered::Faulty };
+        let Some(of) = self.literal(argument, kind, position) else { return Lowered::Error };
         if !known.contains(&&*of) {
             let place = self.place(position);
-            self.faults.unknown(check, &place, kind, &of, known);
-            return Lowered::Faulty;
+            self.diagnostics.unknown(check, &place, kind, &of, known);
+            return Lowered::Error;
         }
-        let words = match record {
+        let domain = match record {
             Record::Note => {
                 let values = names.notes.get(&of).into_iter().flatten().cloned();
-                Words::OneOf(values.chain([Arc::from("")]).collect())
+                TextDomain::OneOf(values.chain([Arc::from("")]).collect())
             }
-            _ => Words::Any,
+            _ => TextDomain::Any,
         };
-        Lowered::Value(TypedExpr { expr: Expr::Record(owner, *record, of), kind: *gives, words })
+        Lowered::Value(TypedExpr { expr: Expr::Record(owner, *record, of), kind: *gives, domain })
     }
 
-    /// A word that can never be the value is a misspelt one.
-    pub(super) fn check_word(&mut self, text: &Expr, words: &Words, position: Position) {
+    /// A literal that is not a possible value is a typo.
+    pub(super) fn check_word(&mut self, text: &Expr, domain: &TextDomain, position: Position) {
         let Expr::Text(word) = text else { return };
         let place = self.place(position);
-        match words {
-            Words::Any => {}
-            Words::OneOf(known) => {
+        match domain {
+            TextDomain::Any => {}
+            TextDomain::OneOf(known) => {
                 if !known.iter().any(|k| k == word) {
-                    self.faults.unknown("unknown-word", &place, "value", word, known.iter().map(|k| &**k));
+                    self.diagnostics.unknown("unknown-word", &place, "value", word, known.iter().map(|k| &**k));
                 }
             }
-            Words::State => {
+            TextDomain::StatePath => {
                 let names = self.known.names;
                 let states = &names.states;
                 if !states.contains_key(word) {
-                    self.faults.unknown("unknown-state", &place, "state", word, states.keys().map(|k| &**k));
+                    self.diagnostics.unknown("unknown-state", &place, "state", word, states.keys().map(|k| &**k));
                 }
             }
         }
     }
 
-    /// Some word that the text can be begins so.
-    pub(super) fn check_beginning(&mut self, prefix: &Expr, words: &Words, position: Position) {
+    /// Some possible value has to begin with the prefix.
+    pub(super) fn check_prefix(&mut self, prefix: &Expr, domain: &TextDomain, position: Position) {
         let Expr::Text(prefix) = prefix else { return };
-        let known: Vec<&str> = match words {
-            Words::Any => return,
-            Words::State => self.known.names.states.keys().map(|state| &**state).collect(),
-            Words::OneOf(words) => words.iter().map(|word| &**word).collect(),
+        let known: Vec<&str> = match domain {
+            TextDomain::Any => return,
+            TextDomain::StatePath => self.known.names.states.keys().map(|state| &**state).collect(),
+            TextDomain::OneOf(words) => words.iter().map(|word| &**word).collect(),
         };
         if !known.iter().any(|word| word.starts_with(&**prefix)) {
-            let message = format!("nothing that this can be begins with `{prefix}`");
-            // What it is like is the beginning of a word.
+            let message = format!("no possible value begins with `{prefix}`");
+            // Compare with prefixes of the same length.
             let beginnings = known.iter().filter_map(|word| word.get(..word.floor_char_boundary(prefix.len())));
             let hint = did_you_mean(prefix, beginnings, || format!("known are {}", known.join(", ")));
-            self.fault("unknown-word", position, message, hint);
+            self.error("unknown-word", position, message, hint);
         }
     }
 
-    /// Some state is the prefix, or lies below it.
-    pub(super) fn check_state_prefix(&mut self, prefix: &str, words: &Words, position: Position) {
+    /// Some state has to be at or below the prefix.
+    pub(super) fn check_state_prefix(&mut self, prefix: &str, domain: &TextDomain, position: Position) {
         let names = self.known.names;
         let states = &names.states;
         let below = |state: &Arc<str>| crate::ir::state_path::is_within(state, prefix);
-        if *words == Words::State && !states.keys().any(below) {
+        if *domain == TextDomain::StatePath && !states.keys().any(below) {
             let place = self.place(position);
-            self.faults.unknown("unknown-state", &place, "state", prefix, states.keys().map(|state| &**state));
+            self.diagnostics.unknown("unknown-state", &place, "state", prefix, states.keys().map(|state| &**state));
         }
     }
 
-    /// A text that is written in the rule.
+    /// A text literal.
     pub(super) fn literal(&mut self, lowered: Lowered, what: &str, position: Position) -> Option<Arc<str>> {
         match lowered {
             Lowered::Value(value) if value.kind == Kind::Text => self.written(&value.expr, what, position),
@@ -362,8 +359,16 @@ impl<'a> Lowerer<'a> {
         if let Expr::Text(text) = expr {
             return Some(text.clone());
         }
-        let message = format!("{what} has to be written out, so that it can be checked");
-        self.fault("type", position, message, "write it in quotes");
+        let message = format!("{what} has to be a literal, so that it can be checked");
+        self.error("type", position, message, "write it in quotes");
         None
     }
+}
+
+/// The hint for a name that is none of these members.
+pub(super) fn member_hint(name: &str, known: &[&str]) -> String {
+    did_you_mean(name, known.iter().copied(), || match known {
+        [] => "it has no members".to_owned(),
+        known => format!("it has {}", known.join(", ")),
+    })
 }

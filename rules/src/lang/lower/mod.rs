@@ -1,8 +1,8 @@
-//! From rhai's syntax tree to expressions, checking names and types on the way.
+//! Lowering: from rhai's syntax tree to expressions, with checks of names and types. Called by `resolve`.
 //!
-//! Functions and closures stand in the place of their calls, and names that `let` binds in the place of their use. What
-//! has no place in a guard is a fault that says what to write instead. A fault in one place does not hide those in
-//! others: what is faulty lowers to [`Lowered::Faulty`] and is taken for whatever is wanted.
+//! Functions, closures and `let` bindings are inlined. Unsupported syntax is an error that says what to write instead.
+//! An error in one place does not hide others: it lowers to [`Lowered::Error`], which is accepted wherever any kind is
+//! expected.
 
 mod expressions;
 mod functions;
@@ -10,8 +10,8 @@ pub(crate) mod lowered;
 mod members;
 pub(crate) mod names;
 mod operators;
-pub(crate) mod size;
 mod statements;
+mod switch;
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -19,22 +19,21 @@ use rhai::{Dynamic, Position, Stmt};
 
 use crate::{
     ir::{
+        diagnostic::{Diagnostics, Place},
         expr::{DEPTH, Expr},
-        fault::{Faults, Place},
         health::Reports,
-        limits::{CALL_DEPTH, GUARD_DEPTH, GUARD_PARTS},
+        limits::{CALL_DEPTH, GUARD_DEPTH, GUARD_PARTS, PACK_PARTS},
         operators::{Kind, Op},
     },
     lang::lower::{
         lowered::{Lowered, TypedExpr},
         names::{Function, Functions, Names},
-        size::SizeBudget,
     },
 };
 
-/// What lowering knows of the pack.
+/// Symbols of the pack that guards can use.
 #[derive(Clone, Copy)]
-pub(crate) struct Vocabulary<'a> {
+pub(crate) struct Symbols<'a> {
     pub(crate) names: &'a Names,
     pub(crate) functions: &'a Functions,
     /// Functions that rhai itself offers.
@@ -45,48 +44,81 @@ pub(crate) struct Vocabulary<'a> {
 
 /// Lowers one guard.
 pub(crate) struct Lowerer<'a> {
-    known: Vocabulary<'a>,
-    faults: &'a mut Faults,
+    known: Symbols<'a>,
+    diagnostics: &'a mut Diagnostics,
     budget: &'a mut SizeBudget,
     file: Arc<str>,
-    /// Functions that are being written out.
+    /// Depth of inlined calls.
     calls: usize,
-    /// Statements that stand behind an `if` that returns.
+    /// Depth of early returns.
     returns: usize,
-    /// DPUs, and texts of lists, that are bound.
+    /// How many DPUs, and texts of lists, are bound.
     dpus: u8,
     items: u8,
-    /// Parts that may still come of the guard, none when they are too many; and where it stands.
-    left: Option<usize>,
+    /// Parts that the guard may still get, none after it got too many.
+    remaining: Option<usize>,
     whole: Place,
-    /// Something has no place in a guard, and that has been said.
+    /// An unsupported construct has been reported.
     refused: bool,
-    /// Named times or limits are asked for, which a site can replace.
+    /// It reads named times or limits, which a site can replace.
     settings: bool,
+}
+
+/// Parts that the arms and guards of a pack may still have; none when they had more. Functions are inlined, and arguments
+/// replace parameters, so a short text can become more than any memory holds.
+#[derive(Debug)]
+pub(crate) struct SizeBudget {
+    remaining: Option<usize>,
+}
+
+impl Default for SizeBudget {
+    fn default() -> Self {
+        Self { remaining: Some(PACK_PARTS) }
+    }
+}
+
+impl SizeBudget {
+    /// Takes some, or reports once that there are not enough left.
+    pub(crate) fn take(&mut self, parts: usize, diagnostics: &mut Diagnostics) -> bool {
+        let Some(remaining) = self.remaining else { return false };
+        self.remaining = remaining.checked_sub(parts);
+        if self.remaining.is_none() {
+            let whole = Place { file: "".into(), line: 0, column: 0 };
+            let message = format!("its arms and guards have more than {PACK_PARTS} parts in total");
+            let hint =
+                "an arm counts once in every state that uses its steps, or that its rule for any state applies to";
+            diagnostics.error("limit", &whole, message, hint);
+        }
+        self.remaining.is_some()
+    }
+
+    pub(crate) fn is_spent(&self) -> bool {
+        self.remaining.is_none()
+    }
 }
 
 /// The variables that a closure sees.
 type Scope = Vec<(String, Lowered)>;
 
 impl<'a> Lowerer<'a> {
-    /// For what stands in `function`.
+    /// A lowerer for the body of `function`.
     pub(crate) fn new(
-        known: Vocabulary<'a>,
-        faults: &'a mut Faults,
+        known: Symbols<'a>,
+        diagnostics: &'a mut Diagnostics,
         budget: &'a mut SizeBudget,
         function: &Function,
     ) -> Self {
         let whole = crate::lang::declare::place(&function.file, body_position(function));
         let file = function.file.clone();
         let (calls, returns, dpus, items) = (0, 0, 0, 0);
-        let (left, refused, settings) = (Some(GUARD_PARTS), false, false);
-        Self { known, faults, budget, file, calls, returns, dpus, items, left, whole, refused, settings }
+        let (remaining, refused, settings) = (Some(GUARD_PARTS), false, false);
+        Self { known, diagnostics, budget, file, calls, returns, dpus, items, remaining, whole, refused, settings }
     }
 
-    /// The closure's answer, of a kind, and whether it has no fault and no setting of a site has a part in it.
+    /// The closure's expression of a kind, and whether it is lintable (see [`crate::ir::guard::Guard`]).
     pub(crate) fn answer(mut self, closure: &Function, curried: &[Dynamic], kind: Kind) -> (Expr, bool) {
         let position = body_position(closure);
-        let before = self.faults.0.len();
+        let before = self.diagnostics.0.len();
         let mut scope = Scope::new();
         for (name, value) in closure.params.iter().zip(curried) {
             scope.push((name.clone(), self.constant(value.clone(), position)));
@@ -99,40 +131,40 @@ impl<'a> Lowerer<'a> {
         let lowered = self.statements(&closure.body, &scope, Position::NONE, true);
         let mut expr = self.value(lowered, kind, position);
         if expr.depth() > GUARD_DEPTH {
-            self.too_nested(position);
+            self.nested_too_deep(position);
             expr = Expr::Bool(false);
         }
-        (expr, !self.settings && self.faults.0.len() == before)
+        (expr, !self.settings && self.diagnostics.0.len() == before)
     }
 
-    /// Checks the names in a function that no guard calls. What its parameters are is not known.
+    /// Checks the names in a function that no guard calls. Types of its parameters are unknown.
     pub(crate) fn check_names(mut self, function: &Function) {
         self.refused = true;
         let scope: Scope = function.params.iter().map(|name| (name.clone(), Lowered::Unknown)).collect();
         self.statements(&function.body, &scope, Position::NONE, true);
     }
 
-    /// More parts are to come; false if they are too many.
-    fn grows(&mut self, parts: usize) -> bool {
-        let Some(left) = self.left else { return false };
-        self.left = left.checked_sub(parts);
-        if self.left.is_none() {
-            let message = format!("the guard comes to more than {GUARD_PARTS} parts with its functions written out");
-            self.faults.hint("limit", &self.whole, message, "let functions call each other less often");
+    /// Takes parts from the budgets; false if they are exhausted.
+    fn charge(&mut self, parts: usize) -> bool {
+        let Some(remaining) = self.remaining else { return false };
+        self.remaining = remaining.checked_sub(parts);
+        if self.remaining.is_none() {
+            let message = format!("the guard has more than {GUARD_PARTS} parts with its functions inlined");
+            self.diagnostics.error("limit", &self.whole, message, "let functions call each other less often");
         }
-        self.left.is_some() && self.budget.take(parts, self.faults)
+        self.remaining.is_some() && self.budget.take(parts, self.diagnostics)
     }
 
-    fn too_nested(&mut self, position: Position) -> Lowered {
-        let message = format!("the parts of the guard stand in each other more than {GUARD_DEPTH} deep");
-        self.fault("limit", position, message, "ask in several arms, or in lists: `x in [\"a\", \"b\"]`")
+    fn nested_too_deep(&mut self, position: Position) -> Lowered {
+        let message = format!("the guard is nested more than {GUARD_DEPTH} deep");
+        self.error("limit", position, message, "use several arms, or a list: `x in [\"a\", \"b\"]`")
     }
 
     fn place(&self, position: Position) -> Place {
         crate::lang::declare::place(&self.file, position)
     }
 
-    fn fault(
+    fn error(
         &mut self,
         check: &'static str,
         position: Position,
@@ -140,27 +172,27 @@ impl<'a> Lowerer<'a> {
         hint: impl Into<String>,
     ) -> Lowered {
         let place = self.place(position);
-        self.faults.hint(check, &place, message, hint);
-        Lowered::Faulty
+        self.diagnostics.error(check, &place, message, hint);
+        Lowered::Error
     }
 
-    /// What has no place in a guard. Said once a guard: the rest of it may follow from that.
-    fn refuse(&mut self, position: Position, message: impl Into<String>, hint: impl Into<String>) -> Lowered {
+    /// Reports an unsupported construct, once for each guard: others may follow from the first.
+    fn unsupported(&mut self, position: Position, message: impl Into<String>, hint: impl Into<String>) -> Lowered {
         if !self.refused {
-            self.fault("unsupported", position, message, hint);
+            self.error("unsupported", position, message, hint);
         }
         self.refused = true;
-        Lowered::Faulty
+        Lowered::Error
     }
 
-    fn wrong_type(&mut self, position: Position, wanted: &str, found: &Lowered) -> Lowered {
-        if matches!(found, Lowered::Faulty | Lowered::Unknown) {
+    fn wrong_type(&mut self, position: Position, expected: &str, found: &Lowered) -> Lowered {
+        if matches!(found, Lowered::Error | Lowered::Unknown) {
             return found.clone();
         }
-        self.fault("type", position, format!("expected {wanted}, found {}", found.describe()), found.hint(wanted))
+        self.error("type", position, format!("expected {expected}, found {}", found.describe()), found.hint(expected))
     }
 
-    /// A value of a kind; a faulty one is taken for it.
+    /// A value of a kind; an error converts to any kind.
     fn value(&mut self, lowered: Lowered, kind: Kind, position: Position) -> Expr {
         match lowered {
             Lowered::Value(TypedExpr { expr, kind: found, .. }) if found == kind => expr,
@@ -171,7 +203,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// An operator, worked out at once if its parts are known.
+    /// An operator, folded if its arguments are constants.
     fn operation(&self, op: Op, parts: Vec<Expr>) -> Expr {
         crate::ir::specialise::constant(op, &parts).unwrap_or_else(|| Expr::apply(op, parts))
     }
@@ -182,8 +214,8 @@ impl<'a> Lowerer<'a> {
         matches!(lowered, Lowered::Value(value) if value.expr.can_fail(&report))
     }
 
-    /// What is asked for before `last` all the same, because it can fail: values that are bound to names.
-    fn after(&self, bound: Vec<Lowered>, last: Lowered) -> Lowered {
+    /// Evaluates bound values before `last` if they can fail, even if nothing uses them.
+    fn sequence(&self, bound: Vec<Lowered>, last: Lowered) -> Lowered {
         let Lowered::Value(mut last) = last else { return last };
         let mut parts: Vec<Expr> = Vec::new();
         for value in bound {
@@ -195,23 +227,23 @@ impl<'a> Lowerer<'a> {
         }
         if !parts.is_empty() {
             parts.push(last.expr);
-            last.expr = Expr::apply(Op::Then, parts);
+            last.expr = Expr::apply(Op::Sequence, parts);
         }
         Lowered::Value(last)
     }
 
-    /// The body of a function, or of a closure, in the place of its call.
-    fn descend(&mut self, function: &Function, scope: &Scope, position: Position) -> Lowered {
+    /// Inlines the body of a function or closure.
+    fn inline(&mut self, function: &Function, scope: &Scope, position: Position) -> Lowered {
         if self.calls >= CALL_DEPTH {
-            return self.fault(
+            return self.error(
                 "recursion",
                 position,
                 "functions call each other too deeply",
                 "rules have no recursion",
             );
         }
-        if !self.grows(1) {
-            return Lowered::Faulty;
+        if !self.charge(1) {
+            return Lowered::Error;
         }
         self.calls += 1;
         let file = std::mem::replace(&mut self.file, function.file.clone());
@@ -229,20 +261,20 @@ impl<'a> Lowerer<'a> {
         };
         let functions = self.known.functions;
         let Some(function) = functions.closure(&name) else {
-            return self.refuse(position, "the closure is not written here", "write `|d| …` where it is used");
+            return self.unsupported(position, "expected a closure literal", "write `|d| …` where it is used");
         };
         if function.params.len() != bound.len() + own.len() {
             let message = match own.as_slice() {
                 [Lowered::Dpu(_)] => "the closure takes one parameter, the DPU".to_owned(),
                 own => format!("the closure takes {} parameters here", own.len()),
             };
-            return self.fault("type", position, message, "write `|d| …`");
+            return self.error("type", position, message, "write `|d| …`");
         }
         let scope = function.params.iter().cloned().zip(bound.into_iter().chain(own)).collect();
-        self.descend(function, &scope, position)
+        self.inline(function, &scope, position)
     }
 
-    /// A closure's answer for each DPU, bound at the depth that comes back.
+    /// A closure's body with a DPU bound at the returned depth.
     fn for_each_dpu(&mut self, closure: Lowered, position: Position) -> (u8, Lowered) {
         let depth = self.dpus;
         if usize::from(depth) >= DEPTH {
@@ -267,8 +299,8 @@ impl<'a> Lowerer<'a> {
     }
 
     fn too_deep(&mut self, position: Position) -> Lowered {
-        let message = format!("`any`, `all` and `count` stand in each other more than {DEPTH} deep");
-        self.refuse(position, message, "ask in two guards, or compare fewer DPUs with each other")
+        let message = format!("`any`, `all` and `count` are nested more than {DEPTH} deep");
+        self.unsupported(position, message, "use two guards, or compare fewer DPUs with each other")
     }
 }
 

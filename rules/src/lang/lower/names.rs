@@ -1,4 +1,4 @@
-//! The names that guards may use besides facts: what the pack declares.
+//! Symbol tables: declared names and functions of the pack. Filled by `resolve` and `load`, read by lowering.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -7,7 +7,9 @@ use std::{
 
 use rhai::{AST, ASTNode, Module, ScriptFuncDef, Stmt};
 
-/// Names that the pack declares, as guards see them.
+use crate::lang::lower::switch::CaseLiterals;
+
+/// Declared names.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     pub(crate) states: BTreeMap<Arc<str>, usize>,
@@ -21,16 +23,17 @@ pub(crate) struct Names {
     pub(crate) counters: BTreeMap<Arc<str>, usize>,
     /// Notes with the values they can have.
     pub(crate) notes: BTreeMap<Arc<str>, Vec<Arc<str>>>,
-    /// Seconds.
+    /// Named times in seconds.
     pub(crate) timeouts: BTreeMap<Arc<str>, i64>,
     pub(crate) limits: BTreeMap<Arc<str>, i64>,
     /// Reports: their number, and whether they are of a DPU.
     pub(crate) reports: BTreeMap<Arc<str>, (usize, bool)>,
 }
 
-/// The script functions of a pack: closures by their made-up name, and those that have a name of their own.
+/// The script functions of a pack: closures by their generated name, and named functions.
 #[derive(Default)]
 pub(crate) struct Functions {
+    pub(crate) cases: CaseLiterals,
     by_name: HashMap<(String, usize), Function>,
 }
 
@@ -43,7 +46,7 @@ pub(crate) struct Function {
 }
 
 impl Functions {
-    /// Adds a file's functions; gives back the names that another file has as well.
+    /// Adds a file's functions; returns names that another file declares as well.
     pub(crate) fn add(&mut self, file: &Arc<str>, ast: &AST) -> Vec<String> {
         let mut twice = Vec::new();
         for definition in ast.iter_fn_def() {
@@ -74,7 +77,7 @@ impl Functions {
         self.of_pack().map(|(name, _)| name)
     }
 
-    /// Functions that have a name of their own.
+    /// Named functions.
     pub(crate) fn of_pack(&self) -> impl Iterator<Item = (&str, &Function)> {
         self.all().filter(|(name, _)| !name.starts_with("anon$"))
     }
@@ -84,8 +87,7 @@ impl Functions {
     }
 }
 
-/// The statements of a function. Its body is public in rhai, the type of the body is not: a tree that holds nothing but
-/// the function is walked instead.
+/// The statements of a function. The type of a body is private in rhai, so this walks a tree with only this function.
 fn body(definition: &Arc<ScriptFuncDef>) -> Arc<[Stmt]> {
     let mut alone = Module::new();
     alone.set_script_fn(definition.clone());

@@ -1,41 +1,41 @@
-//! Operators of the rule language, found in the table by name and by the kinds of what they are applied to.
+//! Lowers operators: overload resolution in the operator table, by name and by the kinds of the arguments.
 
 use rhai::Position;
 
 use crate::{
     ir::{
         expr::Expr,
-        fault::did_you_mean,
-        operators::{Kind, Literal, OPERATORS, Op, Operator},
+        operators::{Kind, LiteralRule, OPERATORS, Op, Operator},
     },
     lang::lower::{
         Lowerer,
         expressions::literals,
-        lowered::{Lowered, TypedExpr, Words},
+        lowered::{Lowered, TextDomain, TypedExpr},
+        members::member_hint,
     },
 };
 
 type Placed = (Lowered, Position);
 
 impl Lowerer<'_> {
-    /// What is taken for a kind, if it can be.
+    /// The value as an argument of this kind, if it converts.
     pub(super) fn accepted(&self, kind: Kind, lowered: &Lowered) -> Option<TypedExpr> {
         match (kind, lowered) {
             (Kind::Shown, Lowered::Value(value)) => {
                 matches!(value.kind, Kind::Bool | Kind::Int | Kind::Text).then(|| value.clone())
             }
             (_, Lowered::Value(value)) => (value.kind == kind).then(|| value.clone()),
-            (Kind::Words | Kind::Numbers, Lowered::List(items)) => {
+            (Kind::TextList | Kind::IntList, Lowered::List(items)) => {
                 let (expr, found) = literals(items)?;
-                (found == kind).then_some(TypedExpr { expr, kind, words: Words::Any })
+                (found == kind).then_some(TypedExpr { expr, kind, domain: TextDomain::Any })
             }
             _ => None,
         }
     }
 
-    /// An operator by its name, applied. What does not fit is named, part by part.
+    /// Applies an operator by its name. Each argument that does not fit is an error.
     pub(super) fn operator(&mut self, name: &str, arguments: Vec<Placed>, position: Position) -> Lowered {
-        if let Some(known) = absorbed(arguments.iter().map(|(argument, _)| argument)) {
+        if let Some(known) = error_or_unknown(arguments.iter().map(|(argument, _)| argument)) {
             return known;
         }
         let candidates: Vec<(&Operator, &[Kind], Kind)> = signatures(name, arguments.len()).collect();
@@ -57,9 +57,9 @@ impl Lowerer<'_> {
                         self.wrong_type(*at, kind.describe(), argument);
                     }
                 }
-                Lowered::Faulty
+                Lowered::Error
             }
-            None => self.refuse(
+            None => self.unsupported(
                 position,
                 format!("`{name}` is no operator of guards"),
                 "there are `&& || !`, comparisons and `+ - * / %`",
@@ -68,23 +68,23 @@ impl Lowerer<'_> {
     }
 
     fn applied(&mut self, operator: &Operator, values: Vec<TypedExpr>, gives: Kind, position: Position) -> Lowered {
-        let words = values.first().map_or(Words::Any, |value| value.words.clone());
+        let domain = values.first().map_or(TextDomain::Any, |value| value.domain.clone());
         if let Some(TypedExpr { expr, .. }) = values.get(1) {
             match operator.literal {
-                Literal::Any => {}
-                Literal::Beginning => self.check_beginning(expr, &words, position),
-                Literal::State => {
-                    let Some(prefix) = self.written(expr, "a state path", position) else { return Lowered::Faulty };
-                    self.check_state_prefix(&prefix, &words, position);
+                LiteralRule::Any => {}
+                LiteralRule::Prefix => self.check_prefix(expr, &domain, position),
+                LiteralRule::StatePath => {
+                    let Some(prefix) = self.written(expr, "a state path", position) else { return Lowered::Error };
+                    self.check_state_prefix(&prefix, &domain, position);
                 }
             }
         }
         let kept = matches!(operator.op, Op::OrElse | Op::Min | Op::Max);
         let expr = self.operation(operator.op, values.into_iter().map(|value| value.expr).collect());
-        Lowered::Value(TypedExpr { expr, kind: gives, words: if kept { words } else { Words::Any } })
+        Lowered::Value(TypedExpr { expr, kind: gives, domain: if kept { domain } else { TextDomain::Any } })
     }
 
-    /// `receiver.name(arguments)` or `receiver.name`, if an operator of this name is for such a receiver.
+    /// `receiver.name(arguments)` or `receiver.name`, if an operator of this name takes such a receiver.
     pub(super) fn method_operator(
         &mut self,
         receiver: Lowered,
@@ -101,24 +101,21 @@ impl Lowerer<'_> {
         self.operator(name, all.map(|argument| (argument, position)).collect(), position)
     }
 
-    /// Nothing of this name can be asked here.
+    /// Reports that the receiver has no member of this name.
     pub(super) fn no_member(&mut self, receiver: &Lowered, name: &str, position: Position) -> Lowered {
         if let Lowered::Value(value) = receiver
             && name == "known"
             && matches!(value.kind, Kind::Bool | Kind::Int | Kind::Text)
         {
-            return self.fault("type", position, "this fact is always known", "leave `.known` out");
+            return self.error("type", position, "this fact is always known", "remove `.known`");
         }
         let known = self.members_of(receiver);
-        let hint = did_you_mean(name, known.iter().copied(), || match known.as_slice() {
-            [] => "it has nothing that can be asked".to_owned(),
-            known => format!("it has {}", known.join(", ")),
-        });
+        let hint = member_hint(name, &known);
         if self.known.builtins.contains(name) && !known.contains(&name) {
-            let message = format!("`{name}` has no place in a guard, which changes nothing and goes round nothing");
-            return self.refuse(position, message, hint);
+            let message = format!("`{name}` is not supported in a guard");
+            return self.unsupported(position, message, hint);
         }
-        self.fault(
+        self.error(
             "unknown-verb",
             position,
             format!("{} has no `{name}(…)` with these arguments", receiver.describe()),
@@ -126,7 +123,7 @@ impl Lowerer<'_> {
         )
     }
 
-    /// What can be asked of a value, by the table.
+    /// The members of a value, for hints.
     fn members_of(&self, receiver: &Lowered) -> Vec<&'static str> {
         let own: &[&'static str] = match receiver {
             Lowered::Host | Lowered::Dpu(_) => &["counter", "note", "done", "failed", "running", "tries", "action_age"],
@@ -145,37 +142,37 @@ impl Lowerer<'_> {
     }
 
     pub(super) fn equal(&mut self, left: Placed, right: Placed, position: Position) -> Lowered {
-        if let Some(known) = absorbed([&left.0, &right.0].into_iter()) {
+        if let Some(known) = error_or_unknown([&left.0, &right.0].into_iter()) {
             return known;
         }
         match (left, right) {
             ((Lowered::Value(left), left_at), (Lowered::Value(right), right_at))
                 if comparable(left.kind, right.kind) =>
             {
-                self.check_word(&right.expr, &left.words, right_at);
-                self.check_word(&left.expr, &right.words, left_at);
+                self.check_word(&right.expr, &left.domain, right_at);
+                self.check_word(&left.expr, &right.domain, left_at);
                 Lowered::bool(self.operation(Op::Equal, vec![left.expr, right.expr]))
             }
             ((left, _), (right, _)) => {
                 let message = format!("{} is never equal to {}", left.describe(), right.describe());
-                self.fault("type", position, message, "compare values of one type")
+                self.error("type", position, message, "compare values of one type")
             }
         }
     }
 
     /// `list.contains(item)`, also written `item in list`.
     pub(super) fn contains(&mut self, list: Lowered, item: Lowered, position: Position) -> Lowered {
-        if let Some(known) = absorbed([&list, &item].into_iter()) {
+        if let Some(known) = error_or_unknown([&list, &item].into_iter()) {
             return known;
         }
         match (&list, &item) {
             (Lowered::List(items), Lowered::Value(value)) if matches!(value.kind, Kind::Text | Kind::Int) => {
-                let wanted =
+                let expected =
                     if value.kind == Kind::Text { "a list of literal texts" } else { "a list of literal numbers" };
                 for item in items {
                     match item {
                         Lowered::Value(item) if item.kind == value.kind && item.expr.constant().is_some() => {
-                            self.check_word(&item.expr, &value.words, position);
+                            self.check_word(&item.expr, &value.domain, position);
                         }
                         other
                             if value.kind == Kind::Text
@@ -183,7 +180,7 @@ impl Lowerer<'_> {
                         {
                             return self.wrong_type(position, "a text", other);
                         }
-                        other => return self.wrong_type(position, wanted, other),
+                        other => return self.wrong_type(position, expected, other),
                     }
                 }
                 if items.is_empty() {
@@ -193,7 +190,7 @@ impl Lowerer<'_> {
             }
             (Lowered::List(_), other) => self.wrong_type(position, "a text or a number", other),
             (Lowered::Value(value), _)
-                if matches!(value.kind, Kind::Texts | Kind::Text | Kind::Words | Kind::Numbers) =>
+                if matches!(value.kind, Kind::Texts | Kind::Text | Kind::TextList | Kind::IntList) =>
             {
                 self.operator("contains", vec![(list, position), (item, position)], position)
             }
@@ -202,22 +199,22 @@ impl Lowerer<'_> {
     }
 }
 
-/// Operators of a name for a number of arguments, once for each way to use them.
+/// The signatures of all operators of a name with this number of arguments.
 fn signatures(name: &str, arguments: usize) -> impl Iterator<Item = (&'static Operator, &'static [Kind], Kind)> {
     let named = OPERATORS.iter().filter(move |operator| operator.name == name);
     let all = named.flat_map(|operator| operator.takes.iter().map(move |(takes, gives)| (operator, *takes, *gives)));
     all.filter(move |(_, takes, _)| takes.len() == arguments)
 }
 
-/// An operator of this name can be called like a function.
+/// Whether an operator of this name can be called like a function.
 pub(super) fn is_function(name: &str, arguments: usize) -> bool {
     name.starts_with(char::is_alphabetic) && signatures(name, arguments).next().is_some()
 }
 
-/// What faulty or unknown parts make of the whole.
-pub(super) fn absorbed<'a>(parts: impl Iterator<Item = &'a Lowered> + Clone) -> Option<Lowered> {
-    if parts.clone().any(|part| matches!(part, Lowered::Faulty)) {
-        return Some(Lowered::Faulty);
+/// Errors and unknown values propagate to the whole expression.
+pub(super) fn error_or_unknown<'a>(parts: impl Iterator<Item = &'a Lowered> + Clone) -> Option<Lowered> {
+    if parts.clone().any(|part| matches!(part, Lowered::Error)) {
+        return Some(Lowered::Error);
     }
     parts.clone().any(|part| matches!(part, Lowered::Unknown)).then_some(Lowered::Unknown)
 }
@@ -228,7 +225,7 @@ fn comparable(one: Kind, other: Kind) -> bool {
         Kind::Int | Kind::MaybeInt => 1,
         Kind::Text | Kind::MaybeText => 2,
         Kind::Version => 3,
-        Kind::Texts | Kind::Words | Kind::Numbers | Kind::Shown => 4,
+        Kind::Texts | Kind::TextList | Kind::IntList | Kind::Shown => 4,
     };
     class(one) == class(other) && class(one) < 4
 }

@@ -1,28 +1,22 @@
-//! Statements of a guard: `let`, `if`, `switch` and `return`. What would change something, or go round, has no place.
+//! Lowers statements: `let`, `if`, `switch` and `return`. Assignments and loops are refused.
 
-use std::ops::{Range, RangeInclusive};
-
-use rhai::{ASTFlags, Dynamic, Expr as Ast, FlowControl, Position, RangeCase, Stmt, SwitchCasesCollection};
+use rhai::{ASTFlags, Expr as Ast, FlowControl, Position, Stmt};
 
 use crate::{
-    ir::{
-        expr::Expr,
-        limits::GUARD_DEPTH,
-        operators::{Kind, Op},
-    },
+    ir::{expr::Expr, limits::GUARD_DEPTH, operators::Kind},
     lang::lower::{
         Lowerer, Scope,
         lowered::{Lowered, TypedExpr},
     },
 };
 
-const ASK_LISTS: &str = "ask lists with `.any(|x| …)`, `.all(|x| …)`, `.count(|x| …)` or `.first()`";
+const ASK_LISTS: &str = "use `.any(|x| …)`, `.all(|x| …)`, `.count(|x| …)` or `.first()`";
 
 impl Lowerer<'_> {
-    /// The answer of several statements: that of the last one. `tail` says that it is the answer of the function, too.
+    /// The value of several statements is that of the last one. `tail`: it is the value of the function as well.
     pub(super) fn statements(&mut self, statements: &[Stmt], scope: &Scope, position: Position, tail: bool) -> Lowered {
         let Some((first, rest)) = statements.split_first() else {
-            return self.fault("type", position, "an empty block has no answer", "write an expression in it");
+            return self.error("type", position, "an empty block has no value", "write an expression in it");
         };
         match first {
             Stmt::Share(_) | Stmt::Noop(_) => self.statements(rest, scope, position, tail),
@@ -37,7 +31,7 @@ impl Lowerer<'_> {
                     at = statement.position();
                 }
                 let answer = self.statements(&statements[bound.len()..], &scope, at, tail);
-                self.after(bound, answer)
+                self.sequence(bound, answer)
             }
             first if rest.is_empty() => self.statement(first, scope, tail),
             Stmt::If(flow, at) if tail && (returns(flow.body.statements()) || returns(flow.branch.statements())) => {
@@ -46,10 +40,10 @@ impl Lowerer<'_> {
             Stmt::Return(..) => self.statement(first, scope, tail),
             other => {
                 self.statement(other, scope, false);
-                self.refuse(
+                self.unsupported(
                     other.position(),
-                    "only the last expression of a guard is its answer",
-                    "bind it with `let`, or leave it out",
+                    "only the last expression of a guard is its value",
+                    "bind it with `let`, or remove it",
                 );
                 self.statements(rest, scope, position, tail)
             }
@@ -70,7 +64,7 @@ impl Lowerer<'_> {
                 let condition = self.condition(&flow.expr, scope);
                 let then = self.statements(flow.body.statements(), scope, *position, tail);
                 let otherwise = self.statements(flow.branch.statements(), scope, *position, tail);
-                self.choose(condition, then, otherwise, *position)
+                self.conditional(condition, then, otherwise, *position)
             }
             Stmt::Switch(switch, position) => {
                 let (value, cases) = &**switch;
@@ -83,7 +77,7 @@ impl Lowerer<'_> {
     /// `if … { return …; }` before other statements.
     fn early_return(&mut self, flow: &FlowControl, rest: &[Stmt], scope: &Scope, position: Position) -> Lowered {
         if self.returns >= GUARD_DEPTH {
-            return self.too_nested(position);
+            return self.nested_too_deep(position);
         }
         self.returns += 1;
         let condition = self.condition(&flow.expr, scope);
@@ -91,25 +85,31 @@ impl Lowerer<'_> {
             returning if returns(returning) => self.statements(returning, scope, position, true),
             [] => self.statements(rest, scope, position, true),
             [other, ..] => {
-                self.refuse(other.position(), "this does nothing", "let it `return`, or leave it out");
+                self.unsupported(other.position(), "this does nothing", "add a `return`, or remove it");
                 self.statements(rest, scope, position, true)
             }
         };
         let (then, otherwise) = (branch(flow.body.statements()), branch(flow.branch.statements()));
         self.returns -= 1;
-        self.choose(condition, then, otherwise, position)
+        self.conditional(condition, then, otherwise, position)
     }
 
-    fn condition(&mut self, condition: &Ast, scope: &Scope) -> Expr {
+    pub(super) fn condition(&mut self, condition: &Ast, scope: &Scope) -> Expr {
         let lowered = self.expr(condition, scope);
         self.value(lowered, Kind::Bool, condition.start_position())
     }
 
-    /// One of two values.
-    pub(super) fn choose(&mut self, condition: Expr, then: Lowered, otherwise: Lowered, position: Position) -> Lowered {
+    /// A conditional with two values of one kind.
+    pub(super) fn conditional(
+        &mut self,
+        condition: Expr,
+        then: Lowered,
+        otherwise: Lowered,
+        position: Position,
+    ) -> Lowered {
         let (then, otherwise) = match (then, otherwise) {
             (Lowered::Value(then), Lowered::Value(otherwise)) => (then, otherwise),
-            (Lowered::Faulty, _) | (_, Lowered::Faulty) => return Lowered::Faulty,
+            (Lowered::Error, _) | (_, Lowered::Error) => return Lowered::Error,
             (Lowered::Unknown, _) | (_, Lowered::Unknown) => return Lowered::Unknown,
             (Lowered::Value(then), otherwise) => return self.wrong_type(position, then.kind.describe(), &otherwise),
             (then, _) => return self.wrong_type(position, "a value", &then),
@@ -117,80 +117,16 @@ impl Lowerer<'_> {
         let Some(kind) = either(then.kind, otherwise.kind) else {
             return self.wrong_type(position, then.kind.describe(), &Lowered::Value(otherwise));
         };
-        let words = then.words.or(otherwise.words);
+        let domain = then.domain.or(otherwise.domain);
         let expr = match condition {
             Expr::Bool(true) => then.expr,
             Expr::Bool(false) => otherwise.expr,
             condition => Expr::If(Box::new([condition, then.expr, otherwise.expr])),
         };
-        Lowered::Value(TypedExpr { expr, kind, words })
+        Lowered::Value(TypedExpr { expr, kind, domain })
     }
 
-    /// The case that fits first, else the default.
-    fn switch(
-        &mut self,
-        value: &Ast,
-        cases: &SwitchCasesCollection,
-        scope: &Scope,
-        position: Position,
-        tail: bool,
-    ) -> Lowered {
-        let at = value.start_position();
-        let value = self.expr(value, scope);
-        let body = |this: &mut Self, case: usize| match cases.expressions.get(case).map(|case| &case.rhs) {
-            Some(Ast::Stmt(block)) => this.statements(block.statements(), scope, position, tail),
-            Some(expr) => this.expr(expr, scope),
-            None => Lowered::Faulty,
-        };
-        let mut answer = match cases.def_case {
-            Some(default) => body(self, default),
-            None => self.fault("type", position, "no case may fit, and then there is no answer", "end with `_ => …`"),
-        };
-        // Literals are tried before ranges, and both in their order; what is tried first is put around the rest last.
-        let mut tried: Vec<(usize, Lowered)> = Vec::new();
-        for range in cases.ranges.iter().rev() {
-            tried.push((range.index(), self.in_range(range, &value, at)));
-        }
-        let mut literals: Vec<(usize, &Dynamic)> = Vec::new();
-        for case in cases.cases.values() {
-            literals.extend(case.blocks.iter().map(|block| (*block, &case.value)));
-        }
-        literals.retain(|(_, literal)| !literal.is::<Range<i64>>() && !literal.is::<RangeInclusive<i64>>());
-        literals.sort_by_key(|(case, _)| std::cmp::Reverse(*case));
-        for (case, literal) in literals {
-            let literal = self.constant(literal.clone(), at);
-            if !self.grows(value.size()) {
-                return Lowered::Faulty;
-            }
-            tried.push((case, self.equal((value.clone(), at), (literal, at), position)));
-        }
-        for (case, fits) in tried {
-            let fits = self.value(fits, Kind::Bool, at);
-            let condition = match cases.expressions.get(case).map(|case| &case.lhs) {
-                None | Some(Ast::BoolConstant(true, _)) => fits,
-                Some(condition) => Expr::apply(Op::And, [fits, self.condition(condition, scope)]),
-            };
-            let then = body(self, case);
-            answer = self.choose(condition, then, answer, position);
-        }
-        self.after(vec![value], answer)
-    }
-
-    fn in_range(&mut self, range: &RangeCase, value: &Lowered, position: Position) -> Lowered {
-        if !self.grows(2 * value.size()) {
-            return Lowered::Faulty;
-        }
-        let (least, most, end) = match range {
-            RangeCase::ExclusiveInt(range, _) => (range.start, range.end, Op::Less),
-            RangeCase::InclusiveInt(range, _) => (*range.start(), *range.end(), Op::LessEqual),
-        };
-        let value = self.value(value.clone(), Kind::Int, position);
-        let from = self.operation(Op::GreaterEqual, vec![value.clone(), Expr::Int(least)]);
-        let to = self.operation(end, vec![value, Expr::Int(most)]);
-        Lowered::bool(Expr::apply(Op::And, [from, to]))
-    }
-
-    /// Statements that have no place in a guard. The names in them are checked all the same.
+    /// Statements that guards do not support. Names in them are still checked.
     fn refused(&mut self, statement: &Stmt, scope: &Scope) -> Lowered {
         let position = statement.position();
         let (message, hint) = match statement {
@@ -198,16 +134,18 @@ impl Lowerer<'_> {
             Stmt::Assignment(assignment) if !assignment.0.is_op_assignment() => {
                 return self.assignment(&assignment.1.lhs, position);
             }
-            Stmt::Assignment(_) => ("a guard changes nothing", "bind another name: `let total = count + 1;`"),
+            Stmt::Assignment(_) => ("a guard assigns nothing", "bind another name: `let total = count + 1;`"),
             Stmt::Return(_, flags, _) if flags.contains(ASTFlags::BREAK) => {
-                ("a guard throws nothing", "answer with `true` or `false`, or write `.fail(\"…\")` as an arm")
+                ("a guard cannot throw", "return `true` or `false`, or write `.fail(\"…\")` as an arm")
             }
             Stmt::Return(None, ..) => ("this returns nothing", "return a value"),
-            Stmt::Return(..) => ("this returns from the middle of an expression", "write `if … { … } else { … }`"),
-            Stmt::TryCatch(..) => ("a guard catches nothing", "a guard that fails is closed, and the failure is shown"),
-            _ => ("this has no place in a guard", "a guard is an expression over facts"),
+            Stmt::Return(..) => ("`return` is not supported inside an expression", "write `if … { … } else { … }`"),
+            Stmt::TryCatch(..) => {
+                ("a guard cannot catch errors", "a guard that fails counts as closed, and the failure is shown")
+            }
+            _ => ("this is not supported in a guard", "a guard is an expression over facts"),
         };
-        let refused = self.refuse(position, message, hint);
+        let refused = self.unsupported(position, message, hint);
         let inner: &[&[Stmt]] = match statement {
             Stmt::While(flow, _) | Stmt::Do(flow, ..) | Stmt::TryCatch(flow, _) => &[flow.body.statements()],
             Stmt::For(parts, _) => {
@@ -227,18 +165,18 @@ impl Lowerer<'_> {
         refused
     }
 
-    /// `=` where most likely a comparison is meant.
+    /// `=`, which most likely should be a comparison.
     fn assignment(&mut self, to: &Ast, position: Position) -> Lowered {
         let hint = match to {
             Ast::Variable(..) => "a name keeps its value: bind another one with `let`, or write `==` to compare",
             _ => "write `==` to compare",
         };
         self.refused = true;
-        self.fault("assignment", position, "`=` sets a value, and a guard changes nothing", hint)
+        self.error("assignment", position, "`=` assigns, and a guard assigns nothing", hint)
     }
 }
 
-/// A kind of which both are.
+/// The common kind of two values.
 fn either(one: Kind, other: Kind) -> Option<Kind> {
     match (one, other) {
         (one, other) if one == other => Some(one),
@@ -248,7 +186,7 @@ fn either(one: Kind, other: Kind) -> Option<Kind> {
     }
 }
 
-/// The statements end with a `return`, whichever way they go.
+/// All paths through the statements end with a `return`.
 fn returns(statements: &[Stmt]) -> bool {
     match statements.last() {
         Some(Stmt::Return(_, flags, _)) => !flags.contains(ASTFlags::BREAK),

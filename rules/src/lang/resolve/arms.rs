@@ -1,13 +1,13 @@
-//! Declared arms, their targets, gates, actions, counters and notes resolved.
+//! Resolves declared arms: their targets, gates, actions, counters and notes.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     ir::{
         decision::{Action, Argument, OnFailure},
-        fault::Place,
-        guard::{Guard, Wanted},
-        pack::{Arm, Kept, Pack, Verb},
+        diagnostic::Place,
+        guard::{Guard, Polarity},
+        pack::{Arm, Pack, Retained, Verb},
         signature::{ArgumentType, Signature},
         state_path::StatePath,
     },
@@ -17,15 +17,15 @@ use crate::{
     },
 };
 
-/// How deep steps may take over other steps.
+/// How deep steps may use other steps.
 const STEPS_DEPTH: usize = 4;
 
 impl Resolver<'_> {
-    pub(super) fn kept<'d>(&mut self, declared: impl Iterator<Item = (&'d Arc<str>, &'d Vec<Use>)>) -> Vec<Kept> {
+    pub(super) fn kept<'d>(&mut self, declared: impl Iterator<Item = (&'d Arc<str>, &'d Vec<Use>)>) -> Vec<Retained> {
         let declared = declared.collect::<Vec<_>>();
         let mut kept = Vec::new();
         for (name, within) in declared {
-            kept.push(Kept { name: name.clone(), within: self.prefixes(within) });
+            kept.push(Retained { name: name.clone(), within: self.prefixes(within) });
         }
         kept
     }
@@ -34,17 +34,17 @@ impl Resolver<'_> {
         let number = self.names.states.get(&used.name).copied();
         if number.is_none() {
             let known = self.names.states.keys().map(|state| &**state).collect::<Vec<_>>();
-            self.faults.unknown("unknown-state", &used.place, "state", &used.name, known);
+            self.diagnostics.unknown("unknown-state", &used.place, "state", &used.name, known);
         }
         number
     }
 
-    /// Builds a block's arms, with those of the steps that it takes over, and gives back their numbers.
+    /// Builds a block's arms, including those of its steps, and returns their numbers.
     pub(super) fn arms(&mut self, block: &Block, blocks: &[Block], rules: &mut Pack) -> Vec<usize> {
         let dpu_bound = matches!(&block.kind, BlockKind::State(state) if state.of_dpu && !state.barrier);
         let rule = matches!(block.kind, BlockKind::Any(_)).then_some(&block.name);
         let mut arms = Vec::new();
-        self.spread(block, blocks, rules, 0, &mut arms);
+        self.expand(block, blocks, rules, 0, &mut arms);
         let mut numbers = Vec::new();
         for mut arm in arms {
             arm.rule = rule.cloned();
@@ -56,12 +56,12 @@ impl Resolver<'_> {
         numbers
     }
 
-    fn spread(&mut self, block: &Block, blocks: &[Block], rules: &Pack, depth: usize, arms: &mut Vec<Arm>) {
+    fn expand(&mut self, block: &Block, blocks: &[Block], rules: &Pack, depth: usize, arms: &mut Vec<Arm>) {
         for decl in &block.arms {
-            if !self.budget.take(1, self.faults) {
+            if !self.budget.take(1, self.diagnostics) {
                 return;
             }
-            self.check_said(decl);
+            self.check_modifiers(decl);
             let VerbDecl::Steps(steps) = &decl.verb else {
                 arms.extend(self.arm(decl, rules));
                 continue;
@@ -69,21 +69,21 @@ impl Resolver<'_> {
             let taken = blocks.iter().filter(|block| matches!(block.kind, BlockKind::Steps));
             let Some(taken) = taken.clone().find(|block| block.name == steps.name) else {
                 let known = taken.map(|block| &*block.name);
-                self.faults.unknown("unknown-steps", &steps.place, "steps", &steps.name, known);
+                self.diagnostics.unknown("unknown-steps", &steps.place, "steps", &steps.name, known);
                 continue;
             };
             if depth >= STEPS_DEPTH {
-                let message = "steps take over each other too deeply";
-                self.faults.hint("recursion", &steps.place, message, "write the arms out");
+                let message = "steps use each other too deeply";
+                self.diagnostics.error("recursion", &steps.place, message, "write the arms out");
                 continue;
             }
             let from = arms.len();
-            self.spread(taken, blocks, rules, depth + 1, arms);
-            // What is said of the steps as a whole holds for each.
+            self.expand(taken, blocks, rules, depth + 1, arms);
+            // Conditions of the steps as a whole apply to each arm.
             let conditions = self.conditions(decl);
             let parts = conditions.iter().map(|(guard, _)| guard.expr.size()).sum::<usize>();
             for arm in &mut arms[from..] {
-                if !self.budget.take(parts, self.faults) {
+                if !self.budget.take(parts, self.diagnostics) {
                     return;
                 }
                 arm.conditions.splice(0..0, conditions.iter().cloned());
@@ -91,13 +91,15 @@ impl Resolver<'_> {
         }
     }
 
-    fn conditions(&mut self, decl: &ArmDecl) -> Vec<(Guard, Wanted)> {
+    fn conditions(&mut self, decl: &ArmDecl) -> Vec<(Guard, Polarity)> {
         let conditions = decl.conditions.iter();
-        // A condition that could not be built is one all the same: the arm does not always apply.
-        conditions.map(|(guard, wanted)| (self.guard(guard).unwrap_or_else(|| self.never(guard)), *wanted)).collect()
+        // A condition with errors still counts as one, or the arm would seem unconditional.
+        conditions
+            .map(|(guard, polarity)| (self.guard(guard).unwrap_or_else(|| self.placeholder(guard)), *polarity))
+            .collect()
     }
 
-    /// A guard of two parameters needs a DPU to be asked about.
+    /// A guard with two parameters needs a DPU.
     fn check_binding(&mut self, arm: &Arm, dpu_bound: bool, rules: &Pack) {
         if dpu_bound {
             return;
@@ -108,9 +110,9 @@ impl Resolver<'_> {
         };
         let condition = arm.conditions.iter().find(|(guard, _)| guard.of_dpu).map(|(guard, _)| &guard.place);
         if let Some(place) = gate.or(condition) {
-            let message = "there is no DPU to ask this about";
+            let message = "this guard takes a DPU, and there is none here";
             let hint = "write `|h| h.dpus.all(|d| …)`, or use it in a `dpu_state` that is no barrier";
-            self.faults.hint("type", place, message, hint);
+            self.diagnostics.error("type", place, message, hint);
         }
     }
 
@@ -126,7 +128,7 @@ impl Resolver<'_> {
         for counter in decl.counts.iter().chain(&decl.resets) {
             if !self.names.counters.contains_key(&counter.name) {
                 let known = self.names.counters.keys().map(|name| &**name).collect::<Vec<_>>();
-                self.faults.unknown("unknown-counter", &counter.place, "counter", &counter.name, known);
+                self.diagnostics.unknown("unknown-counter", &counter.place, "counter", &counter.name, known);
             }
         }
         for note in &decl.notes {
@@ -136,7 +138,7 @@ impl Resolver<'_> {
             && !self.names.causes.contains_key(&cause.name)
         {
             let known = self.names.causes.keys().map(|name| &**name).collect::<Vec<_>>();
-            self.faults.unknown("unknown-cause", &cause.place, "failure cause", &cause.name, known);
+            self.diagnostics.unknown("unknown-cause", &cause.place, "failure cause", &cause.name, known);
         }
         Some(Arm {
             place: decl.place.clone(),
@@ -157,7 +159,12 @@ impl Resolver<'_> {
     fn dpu_guard(&mut self, decl: &crate::lang::declare::GuardDecl) -> Option<crate::ir::guard::Guard> {
         let guard = self.guard(decl)?;
         if !guard.of_dpu {
-            self.faults.hint("type", &decl.place, "this guard chooses DPUs", "write `|h, d| …`");
+            self.diagnostics.error(
+                "type",
+                &decl.place,
+                "this guard selects DPUs and has to take one",
+                "write `|h, d| …`",
+            );
             return None;
         }
         Some(guard)
@@ -165,7 +172,7 @@ impl Resolver<'_> {
 
     fn verb(&mut self, decl: &ArmDecl, rules: &Pack) -> Option<Verb> {
         if decl.or_fail && !matches!(decl.verb, VerbDecl::Pass(_)) {
-            self.faults.hint("misplaced-verb", &decl.place, "`or_fail` belongs to `pass`", "use `fail` instead");
+            self.diagnostics.error("misplaced-verb", &decl.place, "`or_fail` is for `pass`", "use `fail` instead");
         }
         Some(match &decl.verb {
             VerbDecl::Go(to) => Verb::Go(self.state_number(to)?),
@@ -174,7 +181,7 @@ impl Resolver<'_> {
                 Some(number) if rules.gates.len() > *number => Verb::Pass { gate: *number, or_fail: decl.or_fail },
                 _ => {
                     let known = self.names.gates.keys().map(|name| &**name).collect::<Vec<_>>();
-                    self.faults.unknown("unknown-gate", &gate.place, "gate", &gate.name, known);
+                    self.diagnostics.unknown("unknown-gate", &gate.place, "gate", &gate.name, known);
                     return None;
                 }
             },
@@ -187,7 +194,7 @@ impl Resolver<'_> {
 
     fn reason(&mut self, reason: &str, place: &Place) -> Arc<str> {
         if reason.trim().is_empty() {
-            self.faults.hint(
+            self.diagnostics.error(
                 "no-reason",
                 place,
                 "the reason is empty",
@@ -202,12 +209,12 @@ impl Resolver<'_> {
             Some(values) => {
                 if !note.value.is_empty() && !values.iter().any(|value| **value == *note.value) {
                     let known = values.iter().map(|value| &**value).collect::<Vec<_>>();
-                    self.faults.unknown("unknown-word", &note.place, "value", &note.value, known);
+                    self.diagnostics.unknown("unknown-word", &note.place, "value", &note.value, known);
                 }
             }
             None => {
                 let known = self.names.notes.keys().map(|name| &**name).collect::<Vec<_>>();
-                self.faults.unknown("unknown-note", &note.place, "note", &note.name, known);
+                self.diagnostics.unknown("unknown-note", &note.place, "note", &note.name, known);
             }
         }
     }
@@ -215,7 +222,7 @@ impl Resolver<'_> {
     fn action(&mut self, decl: &ActionDecl, rules: &Pack) -> Option<Action> {
         let Some(signature) = rules.actions.get(&decl.name.name) else {
             let known = rules.actions.keys().map(|name| &**name);
-            self.faults.unknown("unknown-action", &decl.name.place, "action", &decl.name.name, known);
+            self.diagnostics.unknown("unknown-action", &decl.name.place, "action", &decl.name.name, known);
             return None;
         };
         let mut args = BTreeMap::new();
@@ -226,7 +233,7 @@ impl Resolver<'_> {
         for (name, _) in signature {
             if !args.contains_key(name) {
                 let message = format!("action `{}` needs an argument `{name}`", decl.name.name);
-                self.faults.hint("type", &decl.name.place, message, format!("add `#{{ {name}: … }}`"));
+                self.diagnostics.error("type", &decl.name.place, message, format!("add `#{{ {name}: … }}`"));
             }
         }
         let on_failure = match &decl.on_failure {
@@ -243,7 +250,7 @@ impl Resolver<'_> {
     fn check_argument(&mut self, argument: &Named<Argument>, signature: &Signature) {
         let Some((_, kind)) = signature.iter().find(|(name, _)| *name == argument.name) else {
             let known = signature.iter().map(|(name, _)| &**name);
-            self.faults.unknown("unknown-argument", &argument.place, "argument", &argument.name, known);
+            self.diagnostics.unknown("unknown-argument", &argument.place, "argument", &argument.name, known);
             return;
         };
         match (&argument.value, kind) {
@@ -261,12 +268,12 @@ impl Resolver<'_> {
             (Argument::Text(word), ArgumentType::OneOf(words)) => {
                 if !words.iter().any(|known| **known == **word) {
                     let known = words.iter().map(String::as_str);
-                    self.faults.unknown("unknown-word", &argument.place, &argument.name, word, known);
+                    self.diagnostics.unknown("unknown-word", &argument.place, &argument.name, word, known);
                 }
             }
             _ => {
                 let message = format!("argument `{}` has another type than the action declares", argument.name);
-                self.faults.hint("type", &argument.place, message, format!("give it {}", kind.describe()));
+                self.diagnostics.error("type", &argument.place, message, format!("pass {}", kind.describe()));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Functions of the pack: none may stand in for a verb, and those that nobody calls name what there is, too.
+//! Checks functions of the pack: none may hide a verb, and names in uncalled functions have to exist as well.
 
 use std::collections::HashSet;
 
@@ -6,14 +6,14 @@ use rhai::{ASTNode, Expr, Stmt};
 
 use crate::{
     ir::{
-        fault::Place,
+        diagnostic::Place,
         members::{OF_REPORTS, QUANTIFIERS, RECORDS, UNITS},
         operators::OPERATORS,
     },
     lang::{lower::names::Function, resolve::Resolver},
 };
 
-/// Everything that guards call by a name of the language.
+/// Names of the rule language that guards can call.
 fn of_guards() -> impl Iterator<Item = &'static str> {
     let records = RECORDS.iter().map(|(name, ..)| *name);
     let reports = OF_REPORTS.iter().map(|member| member.name);
@@ -37,18 +37,18 @@ fn calls(function: &Function) -> Vec<String> {
 }
 
 impl Resolver<'_> {
-    pub(super) fn own_functions(&mut self, mut verbs: HashSet<String>) {
+    pub(super) fn check_functions(&mut self, mut verbs: HashSet<String>) {
         verbs.extend(of_guards().map(str::to_owned));
         let functions = self.functions;
         let called: HashSet<String> = functions.all().flat_map(|(_, function)| calls(function)).collect();
         for (name, function) in functions.of_pack() {
             if verbs.contains(name) {
                 let place = self.declared(name, function);
-                let hint = "a guard would ask the verb: name it otherwise";
-                self.faults.hint("duplicate", &place, format!("`{name}` is a verb"), hint);
+                let hint = "a guard would call the verb: choose another name";
+                self.diagnostics.error("duplicate", &place, format!("`{name}` is a verb"), hint);
             }
             if !called.contains(name) {
-                // No guard leads to it: what it names is checked all the same.
+                // No guard inlines it, so nothing else checks its names.
                 self.lowerer(function).check_names(function);
             }
         }

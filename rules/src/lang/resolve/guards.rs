@@ -1,18 +1,18 @@
-//! Closures become guards: lowered where they can be, with every name checked where they cannot.
+//! Lowers closures of declarations to guards and time limits.
 
 use std::sync::Arc;
 
 use crate::{
     ir::{
+        diagnostic::Place,
         expr::Expr,
-        fault::Place,
-        guard::{Guard, Number},
+        guard::{Guard, TimeLimit},
         operators::Kind,
-        reads::Reads,
+        read_set::ReadSet,
     },
     lang::{
         declare::GuardDecl,
-        lower::{Lowerer, Vocabulary, names::Function},
+        lower::{Lowerer, Symbols, names::Function},
         resolve::Resolver,
     },
 };
@@ -22,7 +22,7 @@ impl Resolver<'_> {
     pub(super) fn host_guard(&mut self, decl: &GuardDecl) -> Option<Guard> {
         let guard = self.guard(decl)?;
         if guard.of_dpu {
-            self.faults.hint("type", &decl.place, "this guard is asked about the host alone", "write `|h| …`");
+            self.diagnostics.error("type", &decl.place, "this guard takes the host alone", "write `|h| …`");
             return None;
         }
         Some(guard)
@@ -33,46 +33,46 @@ impl Resolver<'_> {
         let (function, parameters) = self.closure(decl)?;
         if !(1..=2).contains(&parameters) {
             let message = "a guard takes the host, or the host and a DPU";
-            self.faults.hint("type", &decl.place, message, "write `|h| …` or `|h, d| …`");
+            self.diagnostics.error("type", &decl.place, message, "write `|h| …` or `|h, d| …`");
             return None;
         }
-        let (expr, own) = self.lowerer(&function).answer(&function, decl.closure.curry(), Kind::Bool);
+        let (expr, lintable) = self.lowerer(&function).answer(&function, decl.closure.curry(), Kind::Bool);
         Some(Guard {
             place: decl.place.clone(),
-            text: self.text(&decl.place),
+            text: self.source_text(&decl.place),
             of_dpu: parameters == 2,
-            own,
-            reads: Reads::of(&expr),
+            lintable,
+            reads: ReadSet::of(&expr),
             expr: Arc::new(expr),
         })
     }
 
-    /// Stands in for a guard that could not be built.
-    pub(super) fn never(&self, decl: &GuardDecl) -> Guard {
+    /// Takes the place of a guard with errors.
+    pub(super) fn placeholder(&self, decl: &GuardDecl) -> Guard {
         Guard {
             place: decl.place.clone(),
             text: "".into(),
             of_dpu: false,
             expr: Arc::new(Expr::Bool(false)),
-            reads: Reads::default(),
-            own: false,
+            reads: ReadSet::default(),
+            lintable: false,
         }
     }
 
-    /// A number about the host.
-    pub(super) fn number(&mut self, decl: &GuardDecl) -> Option<Number> {
+    /// The time limit of a state.
+    pub(super) fn time_limit(&mut self, decl: &GuardDecl) -> Option<TimeLimit> {
         let (function, own) = self.closure(decl)?;
         if own != 1 {
-            self.faults.hint("type", &decl.place, "this number is asked of the host alone", "write `|h| …`");
+            self.diagnostics.error("type", &decl.place, "a time limit takes the host alone", "write `|h| …`");
             return None;
         }
         let (expr, _) = self.lowerer(&function).answer(&function, decl.closure.curry(), Kind::Int);
-        Some(Number { reads: Reads::of(&expr), expr })
+        Some(TimeLimit { reads: ReadSet::of(&expr), expr })
     }
 
     fn closure(&mut self, decl: &GuardDecl) -> Option<(Function, usize)> {
         let Some(function) = self.functions.closure(decl.closure.fn_name()).cloned() else {
-            self.faults.hint("type", &decl.place, "expected a closure that is written here", "write `|h| …`");
+            self.diagnostics.error("type", &decl.place, "expected a closure literal", "write `|h| …`");
             return None;
         };
         let own = function.params.len().checked_sub(decl.closure.curry().len())?;
@@ -81,12 +81,12 @@ impl Resolver<'_> {
 
     pub(super) fn lowerer(&mut self, function: &Function) -> Lowerer<'_> {
         let reports = self.reports.as_deref();
-        let known = Vocabulary { names: &self.names, functions: self.functions, builtins: self.builtins, reports };
-        Lowerer::new(known, self.faults, &mut self.budget, function)
+        let known = Symbols { names: &self.names, functions: self.functions, builtins: self.builtins, reports };
+        Lowerer::new(known, self.diagnostics, &mut self.budget, function)
     }
 
-    /// The source of what stands in the parentheses after `place`, white space reduced.
-    fn text(&self, place: &Place) -> Arc<str> {
+    /// The source of the guard in the parentheses after `place`, with normalised white space.
+    fn source_text(&self, place: &Place) -> Arc<str> {
         let Some(source) = self.sources.get(&place.file) else { return "".into() };
         let from = source.lines().take(place.line.saturating_sub(1)).map(|line| line.len() + 1).sum::<usize>();
         let Some(rest) = source.get(from..) else { return "".into() };
@@ -95,13 +95,13 @@ impl Resolver<'_> {
     }
 }
 
-/// The closure among what stands in the parentheses: the name of a gate can stand before it.
+/// The closure among the arguments: the name of a gate can precede it.
 fn closure(text: &str) -> &str {
     let named = text.strip_prefix('"').and_then(|rest| rest.split_once('"'));
     named.map_or(text, |(_, rest)| rest.trim_start_matches([',', ' ']))
 }
 
-/// What stands in the first parentheses of a rhai text, without comments, white space reduced to single spaces.
+/// The content of the first parentheses of a rhai text, without comments, white space reduced to single spaces.
 fn parenthesised(text: &str) -> String {
     let mut out = String::new();
     let mut depth = 0_usize;

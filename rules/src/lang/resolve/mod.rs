@@ -1,9 +1,9 @@
-//! From declarations to the rule set: names resolved, guards lowered, everything checked.
+//! From declarations to a pack: resolves names, lowers guards, checks everything. Called by `lang::load`.
 
 mod arms;
 mod functions;
 mod guards;
-mod misplaced;
+mod modifiers;
 mod reports;
 mod tables;
 mod views;
@@ -15,11 +15,11 @@ use std::{
 
 use crate::{
     ir::{
-        fault::{Faults, Place},
-        guard::Number,
+        diagnostic::{Diagnostics, Place},
+        guard::TimeLimit,
         health::Reports,
         pack::{DeclaredState, Gate, Pack, arm_guards},
-        reads::Reads,
+        read_set::ReadSet,
         state_path::StatePath,
     },
     lang::{
@@ -27,26 +27,26 @@ use crate::{
         declare::{Block, BlockKind, Declarations, SlaDecl, StateDecl, Use, VerbDecl},
         load::LoadOptions,
         lower::{
+            SizeBudget,
             names::{Functions, Names},
-            size::SizeBudget,
         },
     },
 };
 
-/// What the scripts left behind.
+/// What the scripts declared.
 pub(crate) struct Input {
     pub(crate) declarations: Declarations,
     pub(crate) functions: Functions,
     pub(crate) builtins: HashSet<String>,
-    /// Verbs that scripts declare with.
+    /// Verbs of declarations.
     pub(crate) verbs: HashSet<String>,
     pub(crate) sources: BTreeMap<Arc<str>, Arc<str>>,
     pub(crate) hash: String,
-    /// Some file did not run to its end: what it would have declared is not known.
+    /// Some file did not run to its end, so some declarations are unknown.
     pub(crate) incomplete: bool,
 }
 
-/// What all steps of the build need.
+/// State of the resolution.
 pub(crate) struct Resolver<'a> {
     names: Names,
     functions: &'a Functions,
@@ -54,14 +54,14 @@ pub(crate) struct Resolver<'a> {
     sources: &'a BTreeMap<Arc<str>, Arc<str>>,
     /// The reports, once they are built.
     reports: Option<Arc<Reports>>,
-    faults: &'a mut Faults,
+    diagnostics: &'a mut Diagnostics,
     budget: SizeBudget,
 }
 
-/// Builds the rule set; what is wrong is added to `faults`. None if it is too broken to be checked as a whole.
-pub(crate) fn resolve(input: Input, options: &LoadOptions, faults: &mut Faults) -> Option<Pack> {
+/// Builds the pack and adds errors to `diagnostics`. None if it is too broken to be checked as a whole.
+pub(crate) fn resolve(input: Input, options: &LoadOptions, diagnostics: &mut Diagnostics) -> Option<Pack> {
     let Input { declarations, functions, builtins, verbs, sources, hash, incomplete } = input;
-    let mut found = Faults::default();
+    let mut found = Diagnostics::default();
     let names = tables::names(&declarations, options, &mut found);
     let mut resolver = Resolver {
         names,
@@ -69,7 +69,7 @@ pub(crate) fn resolve(input: Input, options: &LoadOptions, faults: &mut Faults) 
         builtins: &builtins,
         sources: &sources,
         reports: None,
-        faults: &mut found,
+        diagnostics: &mut found,
         budget: SizeBudget::default(),
     };
 
@@ -102,32 +102,32 @@ pub(crate) fn resolve(input: Input, options: &LoadOptions, faults: &mut Faults) 
         limits: resolver.names.limits.clone(),
     };
     resolver.unused_steps(&declarations.blocks);
-    resolver.own_functions(verbs);
+    resolver.check_functions(verbs);
     let any = resolver.any_rules(&declarations.blocks, &mut rules);
     resolver.states(&declarations.blocks, &any, &mut rules);
     if resolver.budget.is_spent() {
-        // What was left out for that is missed everywhere.
-        found.0.retain(|fault| fault.check == "limit");
-        faults.0.append(&mut found.0);
+        // Everything that was skipped after that would be reported as missing.
+        found.0.retain(|diagnostic| diagnostic.check == "limit");
+        diagnostics.0.append(&mut found.0);
         return None;
     }
     collect_reads(&mut rules);
     if !incomplete {
         check::check(&rules, &any, &mut found);
     } else {
-        // Names that a broken file would have declared are missing everywhere: only its own faults are worth reading.
-        found.0.retain(|fault| match fault.check {
+        // Names of a broken file are missing everywhere: only its own errors are worth reading.
+        found.0.retain(|diagnostic| match diagnostic.check {
             "unknown-fact" => true,
-            // A state or gate in the middle of which its file stopped.
-            "no-sla" | "no-reason" => faults.0.iter().all(|known| known.place.file != fault.place.file),
+            // The file stopped in the middle of this state or gate.
+            "no-sla" | "no-reason" => diagnostics.0.iter().all(|known| known.place.file != diagnostic.place.file),
             check => check != "initial" && !check.starts_with("unknown-"),
         });
     }
-    faults.0.append(&mut found.0);
+    diagnostics.0.append(&mut found.0);
     Some(rules)
 }
 
-/// A rule for any state after its arms have been built.
+/// A rule for any state with its arms resolved.
 pub(crate) struct AnyRule {
     pub(crate) place: Place,
     pub(crate) within: Vec<Arc<str>>,
@@ -151,13 +151,13 @@ impl Resolver<'_> {
                 Some(reason) if !reason.trim().is_empty() => reason.as_str().into(),
                 _ => {
                     let message = format!("gate `{}` does not say what it waits for", decl.name);
-                    self.faults.hint("no-reason", &decl.place, message, "add `.waits(\"Waiting for …\")`");
+                    self.diagnostics.error("no-reason", &decl.place, message, "add `.waits(\"Waiting for …\")`");
                     Arc::from("")
                 }
             };
             gates.push(Gate { name: decl.name.clone(), place: decl.place.clone(), guard, reason });
         }
-        // Gates that could not be built leave holes: the numbers are those of the gates that could.
+        // Gates with errors are skipped, so numbers are assigned to the others only.
         self.names.gates = gates.iter().enumerate().map(|(at, gate)| (gate.name.clone(), at)).collect();
         gates
     }
@@ -168,12 +168,12 @@ impl Resolver<'_> {
             [] => {
                 let whole = Place { file: "".into(), line: 0, column: 0 };
                 let hint = "add `initial(\"State/Path\")` to one file";
-                self.faults.hint("initial", &whole, "the pack does not say where hosts start", hint);
+                self.diagnostics.error("initial", &whole, "the pack does not say where hosts start", hint);
                 None
             }
             [_, second, ..] => {
                 let message = "hosts can start in one state only";
-                self.faults.hint("initial", &second.place, message, "keep one `initial(…)` in the whole pack");
+                self.diagnostics.error("initial", &second.place, message, "keep one `initial(…)` in the whole pack");
                 None
             }
         }
@@ -198,8 +198,8 @@ impl Resolver<'_> {
         };
         for block in blocks {
             if matches!(block.kind, BlockKind::Steps) && !used(&block.name) {
-                let message = format!("no state takes over the steps `{}`", block.name);
-                self.faults.hint(
+                let message = format!("no state uses the steps `{}`", block.name);
+                self.diagnostics.error(
                     "unused-steps",
                     &block.place,
                     message,
@@ -214,7 +214,7 @@ impl Resolver<'_> {
             let known = self.names.states.keys().any(|state| StatePath::from(&**state).is_within(&used.name));
             if !known {
                 let states = self.names.states.keys().map(|state| &**state).collect::<Vec<_>>();
-                self.faults.unknown("unknown-state", &used.place, "state", &used.name, states);
+                self.diagnostics.unknown("unknown-state", &used.place, "state", &used.name, states);
             }
         }
         uses.iter().map(|used| used.name.clone()).collect()
@@ -225,9 +225,9 @@ impl Resolver<'_> {
             let BlockKind::State(decl) = &block.kind else { continue };
             let path = StatePath::from(&*block.name);
             if !path.is_well_formed() {
-                let message = format!("`{path}` is no path of a state");
+                let message = format!("`{path}` is not a path of a state");
                 let hint = "write words of letters, digits, `_`, `-` and `.`, with `/` between them";
-                self.faults.hint("state-path", &block.place, message, hint);
+                self.diagnostics.error("state-path", &block.place, message, hint);
             }
             let arms = self.arms(block, blocks, rules);
             let sla = self.sla(decl, block);
@@ -237,7 +237,7 @@ impl Resolver<'_> {
             let parts = read_here
                 .map(|arm| arm_guards(arm, &rules.gates).map(|guard| guard.expr.size()).sum::<usize>() + 1)
                 .sum();
-            if !self.budget.take(parts, self.faults) {
+            if !self.budget.take(parts, self.diagnostics) {
                 return;
             }
             rules.states.push(DeclaredState {
@@ -251,38 +251,38 @@ impl Resolver<'_> {
                 sla,
                 any_arms,
                 arms,
-                reads: Reads::default(),
+                reads: ReadSet::default(),
             });
         }
     }
 
-    fn sla(&mut self, decl: &StateDecl, block: &Block) -> Option<Number> {
+    fn sla(&mut self, decl: &StateDecl, block: &Block) -> Option<TimeLimit> {
         match &decl.sla {
             Some(SlaDecl::None) => None,
             Some(SlaDecl::Seconds(seconds)) => {
                 if *seconds < 0 {
                     let message = format!("the time limit of state `{}` is below zero", block.name);
-                    self.faults.hint("negative", &block.place, message, "add `.sla(minutes(30))` or `.no_sla()`");
+                    self.diagnostics.error("negative", &block.place, message, "add `.sla(minutes(30))` or `.no_sla()`");
                 }
-                Some(Number::from(*seconds))
+                Some(TimeLimit::from(*seconds))
             }
-            Some(SlaDecl::Number(number)) => self.number(number),
+            Some(SlaDecl::Computed(number)) => self.time_limit(number),
             None => {
                 let message = format!("state `{}` has no time limit", block.name);
-                self.faults.hint("no-sla", &block.place, message, "add `.sla(minutes(30))` or `.no_sla()`");
+                self.diagnostics.error("no-sla", &block.place, message, "add `.sla(minutes(30))` or `.no_sla()`");
                 None
             }
         }
     }
 }
 
-/// Collects, state by state, what its arms read and which of them depend on time.
+/// Computes the read set of each state.
 fn collect_reads(rules: &mut Pack) {
     let Pack { states, arms, gates, reports, .. } = rules;
     for state in states {
         for arm_number in state.any_arms.iter().chain(&state.arms) {
             let Some(arm) = arms.get(*arm_number) else { continue };
-            let mut of_arm = Reads::default();
+            let mut of_arm = ReadSet::default();
             for guard in arm_guards(arm, gates) {
                 of_arm.add(&guard.reads);
             }
@@ -295,7 +295,7 @@ fn collect_reads(rules: &mut Pack) {
     }
 }
 
-fn add_reports(reads: &mut Reads, reports: &Reports) {
+fn add_reports(reads: &mut ReadSet, reports: &Reports) {
     let mut next = 0;
     while let Some(number) = reads.reports.get(next).copied() {
         next += 1;

@@ -1,9 +1,9 @@
-//! Declared reports, their sources and alerts resolved.
+//! Resolves declared reports: their sources, parts and alerts.
 
 use crate::{
     ir::{
-        fault::Place,
-        health::{Part, Report, Reports, Source},
+        diagnostic::Place,
+        health::{Part, Report, Reports, Source, StoredSource},
         snapshot::HealthAlert,
     },
     lang::{
@@ -11,9 +11,6 @@ use crate::{
         resolve::Resolver,
     },
 };
-
-const HOST_SOURCES: [&str; 4] = ["host_replace", "host_merge", "rack_replace", "rack_merge"];
-const DPU_SOURCES: [&str; 3] = ["dpu_replace", "dpu_agent", "dpu_merge"];
 
 impl Resolver<'_> {
     pub(super) fn build_reports(&mut self, declared: &[Named<ReportDecl>]) -> Reports {
@@ -24,31 +21,31 @@ impl Resolver<'_> {
                 parts.extend(self.part(part, decl.value.of_dpu));
             }
             if parts.is_empty() {
-                let message = format!("report `{}` is made of nothing", decl.name);
-                self.faults.hint("empty", &decl.place, message, "add `.with(…)`");
+                let message = format!("report `{}` has no parts", decl.name);
+                self.diagnostics.error("empty", &decl.place, message, "add `.with(…)`");
             }
             reports.push(Report { name: decl.name.to_string(), of_dpu: decl.value.of_dpu, parts });
         }
         let mut reports = Reports { reports };
         for (number, decl) in declared.iter().enumerate() {
-            self.untangle(number, decl, &mut reports);
+            self.reject_cycle(number, decl, &mut reports);
         }
         reports
     }
 
-    /// A report that its own conditions ask for has no answer. The conditions go, so that the rest can be checked.
-    fn untangle(&mut self, number: usize, decl: &Named<ReportDecl>, reports: &mut Reports) {
+    /// A report that depends on itself has no value. Its conditions are dropped, so that the rest can be checked.
+    fn reject_cycle(&mut self, number: usize, decl: &Named<ReportDecl>, reports: &mut Reports) {
         let mut seen = Vec::new();
-        let mut next = asked_by(number, reports);
+        let mut next = dependencies(number, reports);
         while let Some(report) = next.pop() {
             if !seen.contains(&report) {
                 seen.push(report);
-                next.extend(asked_by(report, reports));
+                next.extend(dependencies(report, reports));
             }
         }
         if seen.contains(&number) {
-            let message = format!("report `{}` asks for itself", decl.name);
-            self.faults.hint("circle", &decl.place, message, "let its conditions ask for facts, or for other reports");
+            let message = format!("report `{}` depends on itself", decl.name);
+            self.diagnostics.error("circle", &decl.place, message, "use facts or other reports in its conditions");
             if let Some(report) = reports.reports.get_mut(number) {
                 report.parts.iter_mut().for_each(|part| (part.when, part.unclassified) = (None, None));
             }
@@ -62,13 +59,18 @@ impl Resolver<'_> {
             SourceDecl::Dpus(report) => match self.names.reports.get(&report.name) {
                 Some((number, true)) if !of_dpu => Source::Dpus(*number),
                 Some(_) => {
-                    let message = "`with_dpus` takes the report of a DPU into one of the host";
-                    self.faults.hint("misplaced-verb", &report.place, message, "take a `dpu_report`, in a `report`");
+                    let message = "`with_dpus` merges a report of DPUs into a report of the host";
+                    self.diagnostics.error(
+                        "misplaced-verb",
+                        &report.place,
+                        message,
+                        "use it in a `report`, with a `dpu_report`",
+                    );
                     return None;
                 }
                 None => {
                     let known = self.names.reports.keys().map(|name| &**name).collect::<Vec<_>>();
-                    self.faults.unknown("unknown-report", &report.place, "report", &report.name, known);
+                    self.diagnostics.unknown("unknown-report", &report.place, "report", &report.name, known);
                     return None;
                 }
             },
@@ -78,7 +80,12 @@ impl Resolver<'_> {
         let unclassified = decl.unclassified.as_ref().and_then(|guard| self.guard(guard));
         for guard in when.iter().chain(&unclassified) {
             if guard.of_dpu && !of_dpu && !of_each {
-                self.faults.hint("type", &guard.place, "there is no DPU to ask this about", "write `|h| …`");
+                self.diagnostics.error(
+                    "type",
+                    &guard.place,
+                    "this guard takes a DPU, and there is none here",
+                    "write `|h| …`",
+                );
             }
         }
         for source in decl.only.iter().chain(&decl.except) {
@@ -96,20 +103,12 @@ impl Resolver<'_> {
     }
 
     fn stored(&mut self, name: &str, decl: &PartDecl, of_dpu: bool) -> Option<Source> {
-        Some(match (name, of_dpu) {
-            ("host_replace", false) => Source::HostReplace,
-            ("host_merge", false) => Source::HostMerge,
-            ("rack_replace", false) => Source::RackReplace,
-            ("rack_merge", false) => Source::RackMerge,
-            ("dpu_replace", true) => Source::DpuReplace,
-            ("dpu_agent", true) => Source::DpuAgent,
-            ("dpu_merge", true) => Source::DpuMerge,
-            _ => {
-                let known: &[&str] = if of_dpu { &DPU_SOURCES } else { &HOST_SOURCES };
-                self.faults.unknown("unknown-source", &decl.place, "source", name, known.iter().copied());
-                return None;
-            }
-        })
+        let stored = StoredSource::all(of_dpu).find(|stored| stored.name() == name);
+        if stored.is_none() {
+            let known = StoredSource::all(of_dpu).map(StoredSource::name);
+            self.diagnostics.unknown("unknown-source", &decl.place, "source", name, known);
+        }
+        stored.map(Source::Stored)
     }
 
     fn alert(&mut self, decl: &AlertDecl) -> HealthAlert {
@@ -124,28 +123,28 @@ impl Resolver<'_> {
     pub(super) fn check_probe(&mut self, probe: &str, place: &Place) {
         if !self.names.probes.contains_key(probe) {
             let known = self.names.probes.keys().map(|name| &**name);
-            self.faults.unknown("unknown-probe", place, "probe", probe, known);
+            self.diagnostics.unknown("unknown-probe", place, "probe", probe, known);
         }
     }
 
     pub(super) fn check_classification(&mut self, class: &str, place: &Place) {
         if !self.names.classifications.contains_key(class) {
             let known = self.names.classifications.keys().map(|name| &**name);
-            self.faults.unknown("unknown-classification", place, "classification", class, known);
+            self.diagnostics.unknown("unknown-classification", place, "classification", class, known);
         }
     }
 
-    /// A source of health reports, or a pattern of several, as it was declared.
+    /// Checks a source of health reports, or a pattern of several, against the declared ones.
     pub(super) fn check_source(&mut self, source: &str, place: &Place) {
         if !self.names.sources.contains_key(source) {
             let known = self.names.sources.keys().map(|name| &**name);
-            self.faults.unknown("unknown-source", place, "health source", source, known);
+            self.diagnostics.unknown("unknown-source", place, "health source", source, known);
         }
     }
 }
 
-/// Reports that a report is made of, or that its conditions ask for.
-fn asked_by(report: usize, reports: &Reports) -> Vec<usize> {
+/// Reports that a report contains or that its conditions read.
+fn dependencies(report: usize, reports: &Reports) -> Vec<usize> {
     let parts = reports.reports.get(report).into_iter().flat_map(|report| &report.parts);
     let asked = |part: &Part| {
         let guards = part.when.iter().chain(&part.unclassified).flat_map(|guard| guard.reads.reports.clone());

@@ -1,9 +1,9 @@
-//! Declared names become tables; what is declared twice is reported.
+//! Builds symbol tables of declared names, and reports duplicates.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    ir::fault::{Faults, Place, did_you_mean},
+    ir::diagnostic::{Diagnostics, Place, did_you_mean},
     lang::{
         declare::{BlockKind, Declarations, Named},
         load::LoadOptions,
@@ -11,32 +11,32 @@ use crate::{
     },
 };
 
-/// Tables of all names that the pack declares. States, gates and reports get the numbers they are built with.
-pub(super) fn names(declarations: &Declarations, options: &LoadOptions, faults: &mut Faults) -> Names {
+/// Tables of all names that the pack declares. States, gates and reports get their numbers here.
+pub(super) fn names(declarations: &Declarations, options: &LoadOptions, diagnostics: &mut Diagnostics) -> Names {
     let states = declarations.blocks.iter().filter(|block| matches!(block.kind, BlockKind::State(_)));
     let states = states.map(|block| (&block.name, &block.place));
     let rules = declarations.blocks.iter().filter(|block| matches!(block.kind, BlockKind::Any(_)));
-    unique("rule for any state", rules.map(|block| (&block.name, &block.place)), faults);
+    unique("rule for any state", rules.map(|block| (&block.name, &block.place)), diagnostics);
     let steps = declarations.blocks.iter().filter(|block| matches!(block.kind, BlockKind::Steps));
-    unique("block of steps", steps.map(|block| (&block.name, &block.place)), faults);
+    unique("block of steps", steps.map(|block| (&block.name, &block.place)), diagnostics);
     let mut names = Names {
-        states: unique("state", states, faults),
-        gates: unique("gate", places(&declarations.gates), faults),
-        probes: unique("probe", places(&declarations.probes), faults),
-        classifications: unique("classification", places(&declarations.classifications), faults),
-        sources: unique("health source", places(&declarations.sources), faults),
-        causes: unique("failure cause", places(&declarations.causes), faults),
-        actions: unique("action", places(&declarations.actions), faults),
-        counters: unique("counter", places(&declarations.counters), faults),
+        states: unique("state", states, diagnostics),
+        gates: unique("gate", places(&declarations.gates), diagnostics),
+        probes: unique("probe", places(&declarations.probes), diagnostics),
+        classifications: unique("classification", places(&declarations.classifications), diagnostics),
+        sources: unique("health source", places(&declarations.sources), diagnostics),
+        causes: unique("failure cause", places(&declarations.causes), diagnostics),
+        actions: unique("action", places(&declarations.actions), diagnostics),
+        counters: unique("counter", places(&declarations.counters), diagnostics),
         notes: BTreeMap::new(),
         timeouts: values(&declarations.timeouts),
         limits: values(&declarations.limits),
         reports: BTreeMap::new(),
     };
-    unique("note", places(&declarations.notes), faults);
-    unique("timeout", places(&declarations.timeouts), faults);
-    unique("limit", places(&declarations.limits), faults);
-    unique("report", places(&declarations.reports), faults);
+    unique("note", places(&declarations.notes), diagnostics);
+    unique("timeout", places(&declarations.timeouts), diagnostics);
+    unique("limit", places(&declarations.limits), diagnostics);
+    unique("report", places(&declarations.reports), diagnostics);
     for note in &declarations.notes {
         let values = note.value.0.iter().map(|value| Arc::from(value.as_str())).collect();
         names.notes.insert(note.name.clone(), values);
@@ -44,16 +44,16 @@ pub(super) fn names(declarations: &Declarations, options: &LoadOptions, faults: 
     for (number, report) in declarations.reports.iter().enumerate() {
         names.reports.insert(report.name.clone(), (number, report.value.of_dpu));
     }
-    replace(&mut names.timeouts, &options.timeouts, "timeout", faults);
-    replace(&mut names.limits, &options.limits, "limit", faults);
+    replace(&mut names.timeouts, &options.timeouts, "timeout", diagnostics);
+    replace(&mut names.limits, &options.limits, "limit", diagnostics);
     if let Some(known) = &options.known_actions {
         for action in &declarations.actions {
             if !known.iter().any(|known| **known == *action.name) {
                 let hint = did_you_mean(&action.name, known.iter().map(String::as_str), || {
-                    "only what the controller can do can be asked of it: the shipped actions.rhai lists that".to_owned()
+                    "the shipped actions.rhai lists the actions of the controller".to_owned()
                 });
                 let message = format!("the controller has no action `{}`", action.name);
-                faults.hint("unknown-action", &action.place, message, hint);
+                diagnostics.error("unknown-action", &action.place, message, hint);
             }
         }
     }
@@ -71,14 +71,14 @@ fn values(names: &[Named<i64>]) -> BTreeMap<Arc<str>, i64> {
 fn unique<'a>(
     what: &str,
     names: impl Iterator<Item = (&'a Arc<str>, &'a Place)>,
-    faults: &mut Faults,
+    diagnostics: &mut Diagnostics,
 ) -> BTreeMap<Arc<str>, usize> {
     let mut table = BTreeMap::new();
     let mut first: BTreeMap<Arc<str>, Place> = BTreeMap::new();
     for (number, (name, place)) in names.enumerate() {
         if let Some(first) = first.get(name) {
             let message = format!("{what} `{name}` is declared twice");
-            faults.hint("duplicate", place, message, format!("first at {first}"));
+            diagnostics.error("duplicate", place, message, format!("first at {first}"));
             continue;
         }
         first.insert(name.clone(), place.clone());
@@ -87,14 +87,19 @@ fn unique<'a>(
     table
 }
 
-/// The site's values take the place of the pack's; a name that the pack does not have is a mistake of the site.
-fn replace(table: &mut BTreeMap<Arc<str>, i64>, with: &BTreeMap<String, i64>, what: &str, faults: &mut Faults) {
+/// Replaces the pack's values by the site's; a name that the pack does not declare is an error of the site.
+fn replace(
+    table: &mut BTreeMap<Arc<str>, i64>,
+    with: &BTreeMap<String, i64>,
+    what: &str,
+    diagnostics: &mut Diagnostics,
+) {
     for (name, value) in with {
         match table.get_mut(name.as_str()) {
             Some(current) => *current = *value,
             None => {
                 let site = Place { file: "the site's settings".into(), line: 0, column: 0 };
-                faults.unknown("settings", &site, what, name, table.keys().map(|name| &**name));
+                diagnostics.unknown("settings", &site, what, name, table.keys().map(|name| &**name));
             }
         }
     }

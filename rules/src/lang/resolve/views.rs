@@ -1,4 +1,4 @@
-//! What tenants see and what alerts prevent, with names resolved.
+//! Resolves what tenants see and what alerts prevent.
 
 use std::sync::Arc;
 
@@ -14,7 +14,13 @@ impl Resolver<'_> {
             let state = TenantState::ALL.into_iter().find(|state| state.name() == &*decl.name);
             if state.is_none() {
                 let known = TenantState::ALL.map(TenantState::name);
-                self.faults.unknown("unknown-tenant-state", &decl.place, "state of an instance", &decl.name, known);
+                self.diagnostics.unknown(
+                    "unknown-tenant-state",
+                    &decl.place,
+                    "state of an instance",
+                    &decl.name,
+                    known,
+                );
             }
             let guard = self.host_guard(&decl.value.guard);
             if let (Some(state), Some(guard)) = (state, guard) {
@@ -28,7 +34,13 @@ impl Resolver<'_> {
                     Some(known) => prevents.push((known, classification.name.clone())),
                     None => {
                         let known = Prevented::ALL.map(Prevented::name);
-                        self.faults.unknown("unknown-prevented", &what.place, "thing to prevent", &what.name, known);
+                        self.diagnostics.unknown(
+                            "unknown-prevented",
+                            &what.place,
+                            "thing to prevent",
+                            &what.name,
+                            known,
+                        );
                     }
                 }
             }
@@ -36,20 +48,20 @@ impl Resolver<'_> {
         Views { tenant, prevents, judged_by: self.judged_by(declarations) }
     }
 
-    /// Number of the report that alerts prevent something in.
+    /// Number of the report whose alerts count for `prevents`.
     fn judged_by(&mut self, declarations: &Declarations) -> Option<usize> {
         let prevents = declarations.classifications.iter().flat_map(|classification| &classification.value).next();
         match (declarations.judged_by.as_slice(), prevents) {
             ([], None) => None,
             ([], Some(first)) => {
                 let message = "the pack does not say in which report alerts prevent this";
-                self.faults.hint("judged-by", &first.place, message, "add `judged_by(\"report\")` to one file");
+                self.diagnostics.error("judged-by", &first.place, message, "add `judged_by(\"report\")` to one file");
                 None
             }
             ([one], _) => match self.names.reports.get(&one.name) {
                 Some((number, false)) => Some(*number),
                 Some((_, true)) => {
-                    self.faults.hint(
+                    self.diagnostics.error(
                         "type",
                         &one.place,
                         "a host is judged by a report of the host, not of a DPU",
@@ -59,12 +71,12 @@ impl Resolver<'_> {
                 }
                 None => {
                     let known = self.names.reports.keys().map(|name| &**name).collect::<Vec<_>>();
-                    self.faults.unknown("unknown-report", &one.place, "report", &one.name, known);
+                    self.diagnostics.unknown("unknown-report", &one.place, "report", &one.name, known);
                     None
                 }
             },
             ([_, second, ..], _) => {
-                self.faults.hint(
+                self.diagnostics.error(
                     "judged-by",
                     &second.place,
                     "a host is judged by one report only",

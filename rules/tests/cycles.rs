@@ -1,4 +1,4 @@
-//! Budgets that would never end, marks that never come, and circles are faults.
+//! Limits that are never reached, records that never exist, and cycles of states are errors.
 
 #![allow(clippy::unwrap_used, reason = "helpers are called by tests alone")]
 
@@ -14,7 +14,7 @@ state("End").terminal().no_sla().wait("end");
 
 fn faults(rules: &str) -> Vec<String> {
     let files = [("names.rhai".to_owned(), NAMES.to_owned()), ("rules.rhai".to_owned(), rules.to_owned())];
-    let faults = load_files(files, &LoadOptions::default()).map_or_else(|faults| faults.faults, |_| Vec::new());
+    let faults = load_files(files, &LoadOptions::default()).map_or_else(|faults| faults.diagnostics, |_| Vec::new());
     faults.iter().map(ToString::to_string).collect()
 }
 
@@ -36,7 +36,7 @@ fn loop_of(kept: &str, there: &str, back: &str) -> String {
 }
 
 #[test]
-fn a_budget_ends() {
+fn a_counter_that_never_reaches_its_limit_is_an_error() {
     for sound in [
         loop_of("[\"A\", \"C\"]", ".count(\"n\")", ""),
         loop_of("[\"A\", \"C\"]", "", ".count(\"n\")"),
@@ -47,19 +47,16 @@ fn a_budget_ends() {
     assert_found(
         &loop_of("\"End\"", ".count(\"n\")", ""),
         &[
-            "rules.rhai:3:2: counter `n` is not kept in `C`: this starts it anew each time (keep it there: `.kept_in([…, \"C\"])`)",
+            "rules.rhai:3:2: counter `n` is not kept in `C`: each time it starts again (keep it there: `.kept_in([…, \"C\"])`)",
             "rules.rhai:3:10: counter `n` is always 0 in state `A` (keep it there: `.kept_in([…, \"A\"])`)",
         ],
     );
     assert_found(&loop_of("\"A\"", ".count(\"n\")", ""), &["rules.rhai:3:2: counter `n` is not kept in `C`"]);
-    assert_found(&loop_of("\"A\"", "", ".count(\"n\")"), &["rules.rhai:6:2: counter `n` never gets beyond 1"]);
-    assert_found(
-        &loop_of("\"C\"", ".count(\"n\")", ""),
-        &["counter `n` is always 0", "counter `n` never gets beyond 1"],
-    );
+    assert_found(&loop_of("\"A\"", "", ".count(\"n\")"), &["rules.rhai:6:2: counter `n` never exceeds 1"]);
+    assert_found(&loop_of("\"C\"", ".count(\"n\")", ""), &["counter `n` is always 0", "counter `n` never exceeds 1"]);
     assert_found(
         &loop_of("[\"A\", \"C\"]", "", ""),
-        &["rules.rhai:3:10: counter `n` is asked for, and never has a value (no arm counts it"],
+        &["rules.rhai:3:10: counter `n` is read, and never has a value (no arm counts it"],
     );
 }
 
@@ -88,13 +85,13 @@ fn a_note_that_is_read_is_written() {
         )
     };
     assert_found(&state(".note(\"from\", \"a\")"), &[]);
-    let never = "rules.rhai:3:31: note `from` is asked for, and never has a value (no arm writes it";
+    let never = "rules.rhai:3:31: note `from` is read, and never has a value (no arm writes it";
     assert_found(&state(""), &[never]);
     assert_found(&state(".note(\"from\", \"\")"), &[never]);
 }
 
 #[test]
-fn a_mark_of_an_action_comes_from_the_same_state() {
+fn an_action_record_is_read_in_the_state_that_does_it() {
     let state = |does: &str| {
         format!(
             "state(\"A\").no_sla().wait(\"acting\").when(|h| !h.done(\"act\")).does(\"{does}\").go(\"C\");\n\
@@ -104,7 +101,7 @@ fn a_mark_of_an_action_comes_from_the_same_state() {
     assert_found(&state("act"), &[]);
     assert_found(
         &state("other"),
-        &["rules.rhai:1:36: nothing in state `A` does `act` (marks of actions end with the state"],
+        &["rules.rhai:1:36: no arm of state `A` does `act` (results of actions end with the state"],
     );
     // A gate is asked in several states: it makes sense if it does in one.
     let gate = |c: &str| {
@@ -114,7 +111,7 @@ fn a_mark_of_an_action_comes_from_the_same_state() {
         )
     };
     assert_found(&gate(".wait(\"acting\").when(|h| !h.done(\"act\")).does(\"act\")"), &[]);
-    assert_found(&gate(""), &["rules.rhai:1:1: nothing in state `A` does `act`"]);
+    assert_found(&gate(""), &["rules.rhai:1:1: no arm of state `A` does `act`"]);
     // What is asked in another state only is not asked in this one.
     assert_found(
         "fn tried(h) { h.state.path == \"C\" && h.done(\"act\") }\n\
@@ -132,13 +129,13 @@ fn states_that_never_hold_a_host_are_no_circle() {
              state(\"B\").no_sla()\n.go(\"End\").when(|h| h.requests.retry)\n.go(\"A\"){b};"
         )
     };
-    assert_found(&round("", ""), &["rules.rhai:7:2: hosts go round for ever: A -> B"]);
+    assert_found(&round("", ""), &["rules.rhai:7:2: hosts loop forever: A -> B"]);
     assert_found(&round("", ".count(\"n\")"), &[]);
     assert_found(&round("", ".does(\"act\")"), &[]);
     assert_found(&round("\n.wait(\"a\").when(|h| h.requests.reset)", ""), &[]);
     assert_found(
         "state(\"A\").no_sla()\n.go(\"End\").when(|h| h.instance.present)\n.go(\"A\");",
-        &["rules.rhai:3:2: hosts go round for ever: A"],
+        &["rules.rhai:3:2: hosts loop forever: A"],
     );
     assert_found(
         "state(\"A\").no_sla().wait(\"resting\").when(|h| h.state.elapsed < 60)\n.go(\"End\").when(|h| h.instance.present).go(\"A\");",
@@ -158,7 +155,7 @@ fn a_rule_for_any_state_leads_out_of_where_it_applies() {
     assert_found(
         &rule("go(\"T/Y\").when(|h| h.requests.reset)"),
         &[
-            "rules.rhai:1:28: in state `T/Y` this arm applies again: hosts go round for ever (add `.except(\"T/Y\")` to the rule)",
+            "rules.rhai:1:28: in state `T/Y` this arm applies again: hosts loop forever (add `.except(\"T/Y\")` to the rule)",
         ],
     );
     assert_found(&rule("except(\"T/Y\").go(\"T/Y\").when(|h| h.requests.reset)"), &[]);

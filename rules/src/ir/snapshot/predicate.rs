@@ -1,5 +1,5 @@
-//! Questions about one fact. When a pack is loaded each becomes a test that has the way to its fact built in, so that
-//! asking costs one call.
+//! Predicates of one fact. Loading a pack compiles each to a closure with the fact's field access built in, so that
+//! evaluating one costs one call.
 
 use std::sync::Arc;
 
@@ -8,38 +8,38 @@ use crate::ir::{
     state_path::is_within,
 };
 
-/// A question about one fact, made for it.
-pub(crate) type Test = Box<dyn Fn(&Snapshot, &Dpu) -> bool + Send + Sync>;
+/// A compiled predicate.
+pub(crate) type Predicate = Box<dyn Fn(&Snapshot, &Dpu) -> bool + Send + Sync>;
 
-/// What can be asked of a fact in one step.
+/// A predicate of one fact, before it is compiled.
 #[derive(Debug, Clone)]
-pub(crate) enum Question {
-    /// It has this truth.
+pub(crate) enum FactPredicate {
+    /// It has this bool value.
     Is(bool),
     /// It is known, or not.
     Known(bool),
-    /// It lies between two numbers, both included; `absent` is the answer if it is absent.
+    /// It is between two numbers, both included; `absent` is the result if it is absent.
     Between { least: i64, most: i64, absent: bool },
-    /// It is one of these words, or none of them; `absent` is the answer if it is absent.
-    Word { words: Box<[Arc<str>]>, among: bool, absent: bool },
+    /// It is one of these words, or none of them; `absent` is the result if it is absent.
+    OneOf { words: Box<[Arc<str>]>, among: bool, absent: bool },
     /// It is the path of this state or of one below it, or not.
     Within(Arc<str>, bool),
 }
 
-/// The way to a value.
+/// Reads a value.
 pub(crate) trait Get: for<'a> Fn(&'a Snapshot, &'a Dpu) -> Value<'a> + Send + Sync + 'static {}
 impl<T: for<'a> Fn(&'a Snapshot, &'a Dpu) -> Value<'a> + Send + Sync + 'static> Get for T {}
 
-/// A test of a value; what has another type is taken for absent.
-pub(crate) fn of_value(get: impl Get, question: Question) -> Test {
-    match question {
-        Question::Is(wanted) => Box::new(move |s, d| matches!(get(s, d), Value::Bool(true)) == wanted),
-        Question::Known(wanted) => Box::new(move |s, d| (get(s, d) != Value::Absent) == wanted),
-        Question::Between { least, most, absent } => Box::new(move |s, d| match get(s, d) {
+/// Compiles a predicate of a value; a value of another type counts as absent.
+pub(crate) fn compile_value(get: impl Get, predicate: FactPredicate) -> Predicate {
+    match predicate {
+        FactPredicate::Is(wanted) => Box::new(move |s, d| matches!(get(s, d), Value::Bool(true)) == wanted),
+        FactPredicate::Known(wanted) => Box::new(move |s, d| (get(s, d) != Value::Absent) == wanted),
+        FactPredicate::Between { least, most, absent } => Box::new(move |s, d| match get(s, d) {
             Value::Int(value) => least <= value && value <= most,
             _ => absent,
         }),
-        Question::Word { words, among, absent } => of_text(
+        FactPredicate::OneOf { words, among, absent } => compile_text(
             move |s, d| match get(s, d) {
                 Value::Text(text) => Some(text),
                 _ => None,
@@ -48,21 +48,21 @@ pub(crate) fn of_value(get: impl Get, question: Question) -> Test {
             among,
             absent,
         ),
-        Question::Within(prefix, wanted) => Box::new(move |s, d| match get(s, d) {
+        FactPredicate::Within(prefix, wanted) => Box::new(move |s, d| match get(s, d) {
             Value::Text(path) => is_within(path, &prefix) == wanted,
             _ => !wanted,
         }),
     }
 }
 
-fn of_text(
+fn compile_text(
     get: impl for<'a> Fn(&'a Snapshot, &'a Dpu) -> Option<&'a str> + Send + Sync + 'static,
     words: Box<[Arc<str>]>,
     among: bool,
     absent: bool,
-) -> Test {
+) -> Predicate {
     match &*words {
-        // To compare with nothing takes the processor longer than to look at a length.
+        // Comparing with an empty text is slower than checking the length.
         [word] if word.is_empty() => Box::new(move |s, d| get(s, d).map_or(absent, |text| text.is_empty() == among)),
         [word] => {
             let word = word.clone();
@@ -76,13 +76,13 @@ fn same(text: &str, word: &str) -> bool {
     text.len() == word.len() && (text.is_empty() || text == word)
 }
 
-impl Question {
-    /// The opposite, if it is a question as well.
+impl FactPredicate {
+    /// The negation, if it is a predicate of one fact as well.
     pub(crate) fn not(self) -> Option<Self> {
         Some(match self {
             Self::Is(wanted) => Self::Is(!wanted),
             Self::Known(wanted) => Self::Known(!wanted),
-            Self::Word { words, among, absent } => Self::Word { words, among: !among, absent: !absent },
+            Self::OneOf { words, among, absent } => Self::OneOf { words, among: !among, absent: !absent },
             Self::Within(prefix, wanted) => Self::Within(prefix, !wanted),
             Self::Between { .. } => return None,
         })

@@ -1,4 +1,4 @@
-//! What would be taken and then do nothing, or never what it says, is a fault.
+//! Declarations without effect, or that cannot mean what they say, are errors.
 
 #![allow(clippy::unwrap_used, reason = "helpers are called by tests alone")]
 
@@ -19,10 +19,10 @@ note("mode", ["fast", "slow"]).kept_in("A");
 gate("present", |h| h.instance.present).waits("Waiting for an instance");
 "#;
 
-/// Faults of a pack of the names and `rules`, without those of arms that only this text leaves out.
+/// Errors of a pack of the names and `rules`, without those about gates that only this text does not use.
 fn faults(rules: &str) -> Vec<String> {
     let files = [("names.rhai".to_owned(), NAMES.to_owned()), ("rules.rhai".to_owned(), rules.to_owned())];
-    let faults = load_files(files, &LoadOptions::default()).map_or_else(|faults| faults.faults, |_| Vec::new());
+    let faults = load_files(files, &LoadOptions::default()).map_or_else(|faults| faults.diagnostics, |_| Vec::new());
     faults.iter().map(ToString::to_string).filter(|fault| !fault.contains("no state passes gate")).collect()
 }
 
@@ -65,11 +65,8 @@ fn names_in_the_arguments_of_actions_are_checked() {
         ("kind: \"rety\"", "rules.rhai:3:2: unknown kind `rety` (did you mean `retry`?)"),
         ("kind: \"else\"", "rules.rhai:3:2: unknown kind `else` (known are retry, reset)"),
         ("source: \"scuot\"", "rules.rhai:3:2: unknown health source `scuot` (did you mean `scout`?)"),
-        ("probe: 3", "argument `probe` has another type than the action declares (give it the id of a probe)"),
-        (
-            "kind: [\"retry\"]",
-            "argument `kind` has another type than the action declares (give it one of retry, reset)",
-        ),
+        ("probe: 3", "argument `probe` has another type than the action declares (pass the id of a probe)"),
+        ("kind: [\"retry\"]", "argument `kind` has another type than the action declares (pass one of retry, reset)"),
     ] {
         let found = does(argument);
         assert_found(&found, expected);
@@ -95,7 +92,7 @@ fn sources_of_health_reports_are_checked() {
 }
 
 #[test]
-fn an_arm_is_told_nothing_that_it_does_not_do() {
+fn a_modifier_without_effect_on_its_arm_is_an_error() {
     let when = ".when(|h| h.requests.reset)";
     let cases = [
         (".wait(\"y\")¶.cause(\"Broken\")", "`cause` does nothing after `wait`"),
@@ -110,7 +107,7 @@ fn an_arm_is_told_nothing_that_it_does_not_do() {
         (".wait(\"y\")¶.for_dpus(|h, d| d.reachable)", "`for_dpus` does nothing after `wait`"),
         (
             ".go(\"B\")¶.for_dpus(|h, d| d.reachable)",
-            "`for_dpus` says which DPUs enter a state, and this one is of the host",
+            "`for_dpus` selects the DPUs that enter a state, and this is a state of the host",
         ),
         ("¶.host_go(\"B\")", "`host_go` is for `dpu_state`"),
     ];
@@ -132,7 +129,7 @@ fn an_arm_is_told_nothing_that_it_does_not_do() {
 }
 
 #[test]
-fn steps_are_told_nothing_but_when() {
+fn steps_take_no_modifier_but_when() {
     let steps = "steps(\"help\").wait(\"helping\").when(|h| h.requests.reset).does(\"act\");\n";
     let state = |said: &str| {
         faults(&format!(
@@ -153,12 +150,15 @@ fn a_dpu_that_moves_alone_changes_no_record_of_the_host() {
         ))
     };
     assert_eq!(dpu("go(\"E\")"), [""; 0]);
-    assert_found(&dpu("go(\"E\").cause(\"Broken\")"), "a DPU that moves on its own leaves the failure on record alone");
+    assert_found(
+        &dpu("go(\"E\").cause(\"Broken\")"),
+        "a DPU that moves on its own does not change the recorded failure",
+    );
     assert_found(&dpu("go(\"E\").for_dpus(|h, d| d.primary)"), "`for_dpus` does nothing here");
 }
 
 #[test]
-fn what_a_state_says_about_itself_makes_sense() {
+fn contradictory_attributes_of_a_state_are_errors() {
     let end = "state(\"B\").terminal().no_sla().wait(\"end\");";
     for (rules, expected) in [
         ("state(\"A\").barrier().no_sla().go(\"B\");", "rules.rhai:1:12: `barrier` is for states of DPUs"),
@@ -167,7 +167,7 @@ fn what_a_state_says_about_itself_makes_sense() {
         ("state(\"A\").sla(minutes(-30)).go(\"B\");", "rules.rhai:1:1: the time limit of state `A` is below zero"),
         (
             "state(\"A\").no_sla().legacy().entry().deprecated().go(\"B\");",
-            "`deprecated` and what was said before it exclude",
+            "`deprecated` and an earlier verb of the state exclude",
         ),
         (
             "state(\"A\").no_sla().go(\"T\");state(\"T\").terminal().no_sla().go(\"B\");",
@@ -186,14 +186,17 @@ fn what_a_state_says_about_itself_makes_sense() {
             "state(\"A\").no_sla().go(\"B\");gate(\"g\", |h| true).waits(\"a\").waits(\"b\");",
             "the gate has a reason already",
         ),
-        ("state(\"A\").no_sla().go(\"A//b \");state(\"A//b \").no_sla().go(\"B\");", "`A//b ` is no path of a state"),
+        (
+            "state(\"A\").no_sla().go(\"A//b \");state(\"A//b \").no_sla().go(\"B\");",
+            "`A//b ` is not a path of a state",
+        ),
         (
             "state(\"A\").no_sla().go(\"B\").when(|h| h.state.path.starts_with(\"AA\")).wait(\"x\");",
-            "nothing that this can be begins with `AA`",
+            "no possible value begins with `AA`",
         ),
         (
             "state(\"A\").no_sla().go(\"B\").when(|h| h.bmc.power.starts_with(\"onn\")).wait(\"x\");",
-            "nothing that this can be begins with `onn` (did you mean `on`?)",
+            "no possible value begins with `onn` (did you mean `on`?)",
         ),
         (
             "state(\"A\").no_sla().go(\"B\");fn f(h) { h.instnace.present }",
@@ -214,7 +217,7 @@ fn a_byte_order_mark_is_no_part_of_the_rules() {
 }
 
 #[test]
-fn a_time_in_a_test_that_is_no_number_of_seconds_fails_the_test() {
+fn a_time_in_a_test_has_to_be_a_number_of_seconds() {
     let rules = "initial(\"A\");state(\"A\").no_sla().wait(\"young\").when(|h| h.state.elapsed < minutes(10)).go(\"B\");\
                  state(\"B\").terminal().no_sla().wait(\"end\");";
     let rules = load_files([("a.rhai".to_owned(), rules.to_owned())], &LoadOptions::default()).unwrap();
@@ -248,7 +251,7 @@ fn arms_of_steps_that_no_test_reaches_are_listed_once() {
 }
 
 #[test]
-fn a_guard_that_fails_is_named_by_its_own_place_and_facts_by_their_areas() {
+fn a_failing_guard_is_named_by_place_and_facts_by_area() {
     let rules = "initial(\"A\");\nstate(\"A\").no_sla().go(\"B\").when(|h| { let x = 1; h.bmc.reachable && x / h.host.associated_dpus == 1 }).wait(\"x\");\n\
                  state(\"B\").terminal().no_sla().wait(\"end\");";
     let rules = load_files([("a.rhai".to_owned(), rules.to_owned())], &LoadOptions::default()).unwrap();

@@ -1,9 +1,9 @@
-//! What is left of a decision after actions failed whose arms say where to go then.
+//! The move after actions failed whose arms name a fallback state with `or_go`.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers are called by tests alone")]
 
 use std::collections::BTreeMap;
 
-use rules::{Diversion, Dpu, LoadOptions, Snapshot, load_files};
+use rules::{Dpu, Fallback, LoadOptions, Snapshot, load_files};
 
 const PACK: &str = r#"
 initial("Init/Off");
@@ -38,7 +38,7 @@ fn host(dpus: &[(&str, bool, i64)]) -> Snapshot {
 }
 
 #[test]
-fn a_dpu_goes_alone_to_a_state_of_dpus_and_takes_the_host_along_to_any_other() {
+fn a_dpu_falls_back_alone_to_dpu_states_else_with_its_host() {
     let rules = load_files([("pack.rhai".to_owned(), PACK.to_owned())], &LoadOptions::default()).unwrap();
     let off = host(&[("Init/Off", true, 0), ("Init/Off", false, 2)]);
     let broken = host(&[("Init/Broken", false, 1), ("Init/Broken", false, 1)]);
@@ -52,8 +52,8 @@ fn a_dpu_goes_alone_to_a_state_of_dpus_and_takes_the_host_along_to_any_other() {
         (&done, None, "Failed", "Failed"),
     ];
     for (host, dpu, to, expected) in cases {
-        let diversion = Diversion { dpu: dpu.map(|number| host.dpus[number].id.clone()), to: to.into() };
-        let go = rules.divert(host, &rules.decision(host), &[diversion]);
+        let diversion = Fallback { dpu: dpu.map(|number| host.dpus[number].id.clone()), to: to.into() };
+        let go = rules.fall_back(host, &rules.decision(host), &[diversion]);
         let steps = go.dpus.iter().map(|step| {
             let to = step.to.as_ref().map_or("stays", |to| to.as_str());
             let tries = step.counters.as_ref().map_or(0, |counters| counters["tries"]);

@@ -1,4 +1,4 @@
-//! What people see of packs: their graph, and what changed from one to another.
+//! The graph of a pack, and the differences between two packs in words.
 #![allow(clippy::unwrap_used, reason = "helpers are called by tests alone")]
 
 use rules::{LoadOptions, RuleSet, load_files};
@@ -47,7 +47,7 @@ fn load(rules: &str) -> RuleSet {
         .unwrap()
 }
 
-/// What is said of a pack in which this is written instead of that.
+/// The differences after these replacements in the pack.
 fn changes(change: &[(&str, &str)]) -> Vec<String> {
     let mut text = PACK.to_owned();
     for (old, new) in change {
@@ -83,12 +83,12 @@ fn what_changed_between_two_packs_is_said_in_words() {
 }
 
 #[test]
-fn nothing_that_can_change_a_decision_changes_in_silence() {
+fn every_change_of_decisions_shows_in_the_diff() {
     for (old, new, said) in [
         ("urgent: true", "urgent: false", "state A: no longer go B"),
         (".ignoring_failure()", "", "state A: no longer go B"),
         (".or_go(\"Failed\")", ".or_go(\"B\")", "state A: no longer go B"),
-        (".count(\"tries\")", ".count(\"tries\").reset(\"tries\")", "begins tries anew"),
+        (".count(\"tries\")", ".count(\"tries\").reset(\"tries\")", "resets tries"),
         (".cause(\"Broken\")", "", "no longer go Failed when |h| h.requests.reset, records Broken"),
         (".clears_failure()", "", "clears the failure"),
         (".each_dpu(", ".first_dpu(", "now wait \"restarting\" when |h, d| !d.reachable doing restart on first DPU"),
@@ -121,7 +121,7 @@ fn the_graph_is_known_without_running_anything() {
     let actions: Vec<String> = first.actions.iter().map(ToString::to_string).collect();
     assert_eq!(
         actions,
-        ["restart which may fail", "report (source: \"x\", urgent: true) and if it fails going to Failed"]
+        ["restart which may fail", "report (source: \"x\", urgent: true) and on failure goes to Failed"]
     );
     assert_eq!(first.records, ["counts tries"]);
     assert_eq!(a.arms[2].guards, ["|h| broken(h) && h.instance.present"], "a gate's name is no part of its guard");

@@ -1,4 +1,4 @@
-//! What is wrong with a pack, and where.
+//! Errors of a pack with their places and hints. Collected by `lang`, shown by whoever loads a pack.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -30,8 +30,8 @@ impl fmt::Display for Place {
 
 /// One thing that is wrong with a pack.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct PackFault {
-    /// Where.
+pub struct Diagnostic {
+    /// The place in the source.
     pub place: Place,
     /// Which check found it, such as `unknown-fact`.
     pub check: &'static str,
@@ -41,52 +41,52 @@ pub struct PackFault {
     pub hint: String,
 }
 
-impl fmt::Display for PackFault {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} ({})", self.place, self.message, self.hint)
     }
 }
 
-/// Everything that is wrong with a pack. The pack is refused as a whole.
+/// Everything that is wrong with a pack. The whole pack is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PackFaults {
-    /// The faults, in order of file and line. Never empty.
-    pub faults: Vec<PackFault>,
-    /// Texts of the pack's files, for drawing the faults in their source.
+pub struct LoadError {
+    /// The errors, in order of file and line. Never empty.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Texts of the pack's files, for drawing errors in their source.
     pub sources: BTreeMap<Arc<str>, Arc<str>>,
 }
 
-impl fmt::Display for PackFaults {
+impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, fault) in self.faults.iter().enumerate() {
+        for (index, diagnostic) in self.diagnostics.iter().enumerate() {
             if index > 0 {
                 f.write_str("\n")?;
             }
-            fault.fmt(f)?;
+            diagnostic.fmt(f)?;
         }
         Ok(())
     }
 }
 
-impl std::error::Error for PackFaults {}
+impl std::error::Error for LoadError {}
 
-/// Collects faults while a pack is checked.
+/// Collects errors while a pack is checked.
 #[derive(Debug, Default)]
-pub(crate) struct Faults(pub(crate) Vec<PackFault>);
+pub(crate) struct Diagnostics(pub(crate) Vec<Diagnostic>);
 
-impl Faults {
-    /// What is wrong, and what to do about it.
-    pub(crate) fn hint(
+impl Diagnostics {
+    /// Adds an error.
+    pub(crate) fn error(
         &mut self,
         check: &'static str,
         place: &Place,
         message: impl Into<String>,
         hint: impl Into<String>,
     ) {
-        self.0.push(PackFault { place: place.clone(), check, message: message.into(), hint: hint.into() });
+        self.0.push(Diagnostic { place: place.clone(), check, message: message.into(), hint: hint.into() });
     }
 
-    /// A name that nobody declared, with the nearest that somebody did.
+    /// Adds an error for an undeclared name, with the nearest declared one.
     pub(crate) fn unknown<'a>(
         &mut self,
         check: &'static str,
@@ -97,11 +97,11 @@ impl Faults {
     ) {
         let known = known.into_iter().collect::<Vec<_>>();
         let hint = did_you_mean(name, known.iter().copied(), || instead(what, name, &known));
-        self.hint(check, place, format!("unknown {what} `{name}`"), hint);
+        self.error(check, place, format!("unknown {what} `{name}`"), hint);
     }
 }
 
-/// The nearest known name as a question, else another hint.
+/// Suggests the nearest known name, else another hint.
 pub(crate) fn did_you_mean<'a>(
     name: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -110,7 +110,7 @@ pub(crate) fn did_you_mean<'a>(
     types::nearest(name, known).map_or_else(otherwise, |near| format!("did you mean `{near}`?"))
 }
 
-/// What to do about a name that is like none of the known ones.
+/// The hint for a name that resembles no known one.
 fn instead(what: &str, name: &str, known: &[&str]) -> String {
     match what {
         "fact" => "`sitectl rules facts` lists all facts".to_owned(),

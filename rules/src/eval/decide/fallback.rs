@@ -1,4 +1,4 @@
-//! What a decision comes to after actions failed whose arms say where to go then.
+//! The move after actions failed whose arms name a fallback state with `or_go`.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +11,21 @@ use crate::{
     },
 };
 
-/// Where the arm of an action that failed sends its host, or one DPU.
+/// The state that the arm of a failed action names for its host, or for one DPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Diversion {
-    /// Machine id of the DPU whose own action it was; none if it was the host's.
+pub struct Fallback {
+    /// Machine id of the DPU whose action failed; none for an action of the host.
     pub dpu: Option<String>,
-    /// The state that the arm names for this.
+    /// The state of the arm's `or_go`.
     pub to: StatePath,
 }
 
 impl RuleSet {
-    /// The move that is left of `decision` for `host`. A DPU whose own action failed goes alone if the state is one of
-    /// DPUs, and the others do what they were to do; in every other case the whole host goes, and nothing else of the
-    /// decision remains but what it counted. The failure on record stays as it is.
+    /// The move that replaces `decision`. A DPU whose own action failed moves alone if the fallback is a state of DPUs, and
+    /// the other DPUs do what was decided. In every other case the whole host moves, and only the counters of the decision
+    /// are kept. The recorded failure stays as it is.
     #[must_use]
-    pub fn divert(&self, host: &Snapshot, decision: &Decision, diversions: &[Diversion]) -> Go {
+    pub fn fall_back(&self, host: &Snapshot, decision: &Decision, fallbacks: &[Fallback]) -> Go {
         let (counters, notes, steps) = match decision {
             Decision::Go(go) => (&go.counters, &go.notes, go.dpus.as_slice()),
             Decision::Wait(wait) => {
@@ -33,23 +33,23 @@ impl RuleSet {
             }
             Decision::Error(_) | Decision::Delete(_) => (&host.state.counters, &host.state.notes, [].as_slice()),
         };
-        let together = diversions.iter().find(|diversion| diversion.dpu.is_none() || !self.is_dpu_state(&diversion.to));
+        let together = fallbacks.iter().find(|fallback| fallback.dpu.is_none() || !self.is_dpu_state(&fallback.to));
         let dpus: Vec<DpuStep> = match together {
-            Some(Diversion { to, .. }) if self.is_dpu_state(to) => {
+            Some(Fallback { to, .. }) if self.is_dpu_state(to) => {
                 host.dpus.iter().filter(|dpu| !self.aside(dpu)).map(|dpu| self.step_to(dpu, None, to)).collect()
             }
             Some(_) => Vec::new(),
             None => {
                 let own = |step: &DpuStep| {
-                    let diversion = diversions.iter().find(|diversion| diversion.dpu.as_ref() == Some(&step.dpu))?;
+                    let fallback = fallbacks.iter().find(|fallback| fallback.dpu.as_ref() == Some(&step.dpu))?;
                     let dpu = host.dpus.iter().find(|dpu| dpu.id == step.dpu)?;
-                    Some(self.step_to(dpu, Some(step), &diversion.to))
+                    Some(self.step_to(dpu, Some(step), &fallback.to))
                 };
                 steps.iter().map(|step| own(step).unwrap_or_else(|| step.clone())).collect()
             }
         };
         let to = match together {
-            Some(Diversion { to, .. }) if dpus.is_empty() => to.clone(),
+            Some(Fallback { to, .. }) if dpus.is_empty() => to.clone(),
             _ => self.least_advanced(host, &dpus).unwrap_or_else(|| host.state.path.clone()),
         };
         Go {
@@ -66,7 +66,7 @@ impl RuleSet {
         dpu.state.as_ref().and_then(|path| self.state(path)).is_some_and(|state| state.aside)
     }
 
-    /// A DPU's move to `to`, with what it had counted when it was to make `step`.
+    /// A DPU's move to `to`, with the counters and notes of its decided `step`.
     fn step_to(&self, dpu: &Dpu, step: Option<&DpuStep>, to: &StatePath) -> DpuStep {
         let counters = step.and_then(|step| step.counters.as_ref()).unwrap_or(&dpu.counters);
         let notes: &BTreeMap<String, String> = step.and_then(|step| step.notes.as_ref()).unwrap_or(&dpu.notes);

@@ -1,9 +1,9 @@
-//! What is wrong with a pack is said with its place and a hint, all of it at once.
+//! Errors of a pack are reported with place and hint, all at once.
 
 use rules::{LoadOptions, load_files};
 
-/// A pack without faults, to be spoilt.
-const SOUND: &str = r#"
+/// A valid pack, to which tests add errors.
+const VALID: &str = r#"
 initial("A");
 timeout("pause", minutes(2));
 limit("tries", 3);
@@ -19,12 +19,12 @@ dpu_report("own").with("dpu_agent");
 gate("healthy", |h| !h.health.has_class("PreventHostStateChanges")).waits("Waiting for health");
 "#;
 
-/// Faults of a pack of the sound declarations and `rules`, whose first line is line 1 of `rules.rhai`.
+/// Errors of a pack of the valid declarations and `rules`, whose first line is line 1 of `rules.rhai`.
 fn faults(rules: &str) -> Vec<String> {
-    let files = [("names.rhai".to_owned(), SOUND.to_owned()), ("rules.rhai".to_owned(), rules.to_owned())];
+    let files = [("names.rhai".to_owned(), VALID.to_owned()), ("rules.rhai".to_owned(), rules.to_owned())];
     match load_files(files, &LoadOptions::default()) {
         Ok(_) => Vec::new(),
-        Err(faults) => faults.faults.iter().map(ToString::to_string).collect(),
+        Err(faults) => faults.diagnostics.iter().map(ToString::to_string).collect(),
     }
 }
 
@@ -43,7 +43,7 @@ fn arms(arms: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_sound_pack_has_none() {
+fn a_valid_pack_has_no_errors() {
     assert_eq!(arms(""), [""; 0]);
 }
 
@@ -106,7 +106,7 @@ fn misspelt_names_are_named_with_the_nearest() {
 }
 
 #[test]
-fn a_misspelt_name_has_no_fault_beside_itself() {
+fn a_misspelt_name_causes_one_error() {
     assert_eq!(arms(".go(\"B\").when(|h| h.instance.presnt && h.bmc.power == \"on\")").len(), 1);
     assert_eq!(arms(".go(\"B\").whn(|h| h.instance.present)").len(), 1);
 }
@@ -122,7 +122,7 @@ fn values_of_different_types_do_not_compare() {
         ),
         (
             r#".go("B").when(|h| h.instance.present == ¶())"#,
-            "`()` is no value of the rule language (use `.known` or `.or(…)`)",
+            "`()` is not a value of the rule language (use `.known` or `.or(…)`)",
         ),
         (
             r#".go("B").when(|h| ¶h.host.scout_age > 300)"#,
@@ -134,7 +134,7 @@ fn values_of_different_types_do_not_compare() {
         (r#".go("B").when(|h| h.instance.present && ¶h.bmc.power)"#, "expected true or false, found a text"),
         (r#".go("B").when(|h| !¶h.state.elapsed)"#, "expected true or false, found a number"),
         (r#".go("B").when(|h| h.dpus.¶all(|d| d.state))"#, "expected true or false, found a text"),
-        (r#".go("B").when(|h| h.instance.present.¶known)"#, "this fact is always known (leave `.known` out)"),
+        (r#".go("B").when(|h| h.instance.present.¶known)"#, "this fact is always known (remove `.known`)"),
         (
             r#".go("B").when(|h| h.host.scout_age ¶== "x")"#,
             "`scout_age`, which can be absent is never equal to a text (compare values of one type)",
@@ -151,7 +151,7 @@ fn values_of_different_types_do_not_compare() {
         (r#".go("B").when(|h| ¶h)"#, "expected true or false, found the host"),
         (
             r#".go("B").¶when(|h, d| d.primary)"#,
-            "there is no DPU to ask this about (write `|h| h.dpus.all(|d| …)`, or use it in a `dpu_state` that is no barrier)",
+            "this guard takes a DPU, and there is none here (write `|h| h.dpus.all(|d| …)`, or use it in a `dpu_state` that is no barrier)",
         ),
         (r#".go("B").¶when(|| true)"#, "a guard takes the host, or the host and a DPU (write `|h| …` or `|h, d| …`)"),
         (
@@ -176,7 +176,7 @@ fn values_of_different_types_do_not_compare() {
 }
 
 #[test]
-fn what_the_engine_below_takes_for_equal_or_not_is_refused() {
+fn comparisons_of_different_types_by_rhai_are_refused() {
     // Left to itself rhai answers false, false, false, true to these, and no error.
     for text in [r#"() < 3"#, r#"() == 0"#, r#""3" == 3"#, r#""3" != 3"#] {
         let found = arms(&format!(".go(\"B\").when(|h| {text})"));
@@ -191,7 +191,7 @@ fn what_the_engine_below_takes_for_equal_or_not_is_refused() {
 fn a_variable_that_nobody_declared_is_named() {
     assert_eq!(
         arms(".go(\"B\").when(|h| x.present)"),
-        ["rules.rhai:2:19: Undefined variable: x (a guard sees nothing but its parameters)"]
+        ["rules.rhai:2:19: Undefined variable: x (a guard sees only its parameters)"]
     );
 }
 
@@ -199,39 +199,41 @@ fn a_variable_that_nobody_declared_is_named() {
 fn names_are_checked_in_guards_that_have_other_faults() {
     let found = arms(".go(\"B\").when(|h| { let n = 0; for x in 0..2 { n += 1; } n > h.instance.generated_segmnts })");
     assert_eq!(found.len(), 2, "{found:#?}");
-    assert!(found[0].contains("a guard has no loops (ask lists with `.any(|x| …)`"), "{found:#?}");
+    assert!(found[0].contains("a guard has no loops (use `.any(|x| …)`"), "{found:#?}");
     assert!(found[1].contains("unknown fact `generated_segmnts` (did you mean `generated_segments`?)"), "{found:#?}");
     let found = arms(".go(\"B\").when(|h| { let area = h.instance; area.presnt })");
     assert!(found.iter().any(|fault| fault.contains("unknown fact `presnt` (did you mean `present`?)")), "{found:#?}");
 }
 
 #[test]
-fn what_has_no_place_in_a_guard_is_refused_with_what_to_write_instead() {
+fn unsupported_syntax_is_refused_with_what_to_write_instead() {
     let mut wrong = Vec::new();
     for (guard, expected) in [
-        ("|h| { ¶while h.instance.present { } true }", "a guard has no loops (ask lists with `.any(|x| …)`"),
+        ("|h| { ¶while h.instance.present { } true }", "a guard has no loops (use `.any(|x| …)`"),
         ("|h| { ¶for d in h.dpus { } true }", "a guard has no loops"),
-        ("|h| { let n = 1; ¶n += 1; n > 1 }", "a guard changes nothing (bind another name"),
-        ("|h| { let n = 1; ¶n = 2; n > 1 }", "`=` sets a value, and a guard changes nothing (a name keeps its value"),
-        ("|h| ¶h.bmc.power = \"on\"", "`=` sets a value, and a guard changes nothing (write `==` to compare)"),
-        ("|h| { ¶throw \"no\" }", "a guard throws nothing (answer with `true` or `false`"),
-        ("|h| { ¶try { 1 } catch { 2 }; true }", "a guard catches nothing"),
-        ("|h| h.decommission.oob_macs¶[0] == \"x\"", "a list is not asked by a number (ask the list: `.first()`"),
-        ("|h| { let list = [3, 1]; list.¶sort(|a, b| 1); true }", "`sort` has no place in a guard"),
-        ("|h| ¶keys(h.decommission.oob_macs) == 3", "`keys` has no place in a guard"),
+        ("|h| { let n = 1; ¶n += 1; n > 1 }", "a guard assigns nothing (bind another name"),
+        ("|h| { let n = 1; ¶n = 2; n > 1 }", "`=` assigns, and a guard assigns nothing (a name keeps its value"),
+        ("|h| ¶h.bmc.power = \"on\"", "`=` assigns, and a guard assigns nothing (write `==` to compare)"),
+        ("|h| { ¶throw \"no\" }", "a guard cannot throw (return `true` or `false`"),
+        ("|h| { ¶try { 1 } catch { 2 }; true }", "a guard cannot catch errors"),
+        ("|h| h.decommission.oob_macs¶[0] == \"x\"", "a list cannot be indexed (use `.first()`"),
+        ("|h| { let list = [3, 1]; list.¶sort(|a, b| 1); true }", "`sort` is not supported in a guard"),
+        ("|h| ¶keys(h.decommission.oob_macs) == 3", "`keys` is not supported in a guard"),
         ("|h| h.bmc.power ¶?? \"x\" == \"on\"", "facts are never `()` (say what absence means: `.or(…)` or `.known`)"),
         ("|h| ¶#{ a: 1 }.a == 1", "a guard has no maps (compare the values one by one"),
-        ("|h| h.bmc.bios_job.contains(¶'x')", "a guard has no single characters (write a text: `\"x\"`)"),
-        ("|h| { ¶h.instance.present; true }", "only the last expression of a guard is its answer (bind it with `let`"),
+        ("|h| h.bmc.bios_job.contains(¶'x')", "a guard has no characters (write a text: `\"x\"`)"),
+        ("|h| { ¶h.instance.present; true }", "only the last expression of a guard is its value (bind it with `let`"),
         (
             "|h| (¶if h.instance.present { return true } else { false }) && h.bmc.reachable",
-            "this returns from the middle of an expression",
+            "`return` is not supported inside an expression",
         ),
+        ("|h| ¶switch h.bmc.power { \"on\" => true }", "this `switch` has no default case (end with `_ => …`)"),
         (
-            "|h| ¶switch h.bmc.power { \"on\" => true }",
-            "no case may fit, and then there is no answer (end with `_ => …`)",
+            "|h| ¶switch h.bmc.bios_job { 'x' => true, _ => false }",
+            "a case of this `switch` is not supported in a guard (write a text, a number",
         ),
-        ("|h| { ¶let x = 1; }", "an empty block has no answer"),
+        ("|h| ¶switch h.bmc.bios_job { [1] => true, _ => false }", "a case of this `switch` is not supported"),
+        ("|h| { ¶let x = 1; }", "an empty block has no value"),
         (
             "|h| h.dpus.¶first(|d| d.primary)",
             "the list of DPUs has no `first(…)` with these arguments (it has any, all, count, is_empty, len)",
@@ -259,11 +261,11 @@ fn the_graph_has_to_hold_together() {
     let cases = [
         (
             format!("state(\"A\").sla(1).pass(\"healthy\").go(\"B\");\n{end}\nstate(\"Island\").sla(1).go(\"B\");"),
-            "rules.rhai:3:1: no host can get into state `Island`",
+            "rules.rhai:3:1: no host can reach state `Island`",
         ),
         (
             "state(\"A\").sla(1).pass(\"healthy\").wait(\"x\");".to_owned(),
-            "rules.rhai:1:1: no arm leaves state `A` (add one, or say `.terminal()` or `.waits_for_operator()`)",
+            "rules.rhai:1:1: no arm leaves state `A` (add one, or `.terminal()` or `.waits_for_operator()`)",
         ),
         (
             format!("state(\"A\").pass(\"healthy\").go(\"B\");\n{end}"),
@@ -276,7 +278,7 @@ fn the_graph_has_to_hold_together() {
         ),
         (
             format!("state(\"A\").sla(1).pass(\"healthy\").go(\"B\").when(|h| h.instance.present);\n{end}"),
-            "in state `A` it can be that no arm applies",
+            "in state `A` it is possible that no arm applies",
         ),
         (
             format!("state(\"A\").sla(1).pass(\"healthy\").go(\"B\");\n{end}\n{end}"),
@@ -284,7 +286,7 @@ fn the_graph_has_to_hold_together() {
         ),
         (
             format!("state(\"A\").sla(1).pass(\"healthy\").go(\"B\");\n{end}\nsteps(\"unused\").wait(\"x\");"),
-            "no state takes over the steps `unused`",
+            "no state uses the steps `unused`",
         ),
         (
             format!("state(\"A\").sla(1).pass(\"healthy\").go(\"B\");\n{end}\nany_state(\"always\").wait(\"x\");"),
@@ -300,7 +302,7 @@ fn the_graph_has_to_hold_together() {
             format!(
                 "state(\"A\").sla(1).go(\"C\");\nstate(\"C\").sla(1).go(\"A\");\n{end}\nstate(\"D\").entry().sla(1).pass(\"healthy\").go(\"B\");"
             ),
-            "hosts go round for ever: A -> C",
+            "hosts loop forever: A -> C",
         ),
         (
             format!("state(\"A\").sla(1).pass(\"healthy\").go(\"B\");\n{end}\ninitial(\"B\");"),
@@ -308,11 +310,11 @@ fn the_graph_has_to_hold_together() {
         ),
         (
             format!("state(\"A\").sla(1).when(|h| h.instance.present).pass(\"healthy\").go(\"B\");\n{end}"),
-            "`when` says something about an arm, and there is none before it",
+            "`when` is for an arm, and there is none before it",
         ),
         (
             format!("state(\"A\").sla(1).pass(\"healthy\").go(\"B\").ignoring_failure();\n{end}"),
-            "`ignoring_failure` says something about an action, and there is none before it",
+            "`ignoring_failure` is for an action, and there is none before it",
         ),
     ];
     for (rules, expected) in cases {
@@ -322,7 +324,7 @@ fn the_graph_has_to_hold_together() {
 }
 
 #[test]
-fn a_report_does_not_ask_for_itself() {
+fn a_report_does_not_depend_on_itself() {
     let end = "state(\"A\").sla(1).pass(\"healthy\").go(\"B\");\nstate(\"B\").terminal().no_sla().wait(\"end\");";
     for report in [
         "report(\"own\").with(\"host_merge\").when(|h| h.own.missing);",
@@ -330,8 +332,7 @@ fn a_report_does_not_ask_for_itself() {
          report(\"other\").with(\"host_merge\").when(|h| h.own.alerts > 1);",
     ] {
         let found = faults(&format!("{report}\n{end}").replace("own", "mine"));
-        let expected =
-            "rules.rhai:1:1: report `mine` asks for itself (let its conditions ask for facts, or for other reports)";
+        let expected = "rules.rhai:1:1: report `mine` depends on itself (use facts or other reports in its conditions)";
         assert!(found.len() == 1 && found[0] == expected, "{report}\n{found:#?}");
     }
 }
@@ -352,7 +353,7 @@ fn everything_is_reported_in_one_go() {
         "rules.rhai:2:6: unknown gate `helthy`",
         "rules.rhai:4:6: unknown state `Bee`",
         "rules.rhai:4:36: unknown fact `presnt`",
-        "rules.rhai:7:1: no host can get into state `Island`",
+        "rules.rhai:7:1: no host can reach state `Island`",
         "rules.rhai:7:32: unknown action `redfish.explode`",
     ];
     for expected in expected {
@@ -362,13 +363,13 @@ fn everything_is_reported_in_one_go() {
 }
 
 #[test]
-fn a_syntax_error_is_named_and_does_not_hide_those_of_other_files() {
+fn a_syntax_error_does_not_hide_errors_of_other_files() {
     let files = [
         ("broken.rhai".to_owned(), "state(\"A\")\n    .go(\"B\".when(|h| true);".to_owned()),
         ("other.rhai".to_owned(), "probe(\"P\");\nprobe(\"P\");".to_owned()),
     ];
     let found = load_files(files, &LoadOptions::default()).unwrap_err();
-    let texts: Vec<String> = found.faults.iter().map(ToString::to_string).collect();
+    let texts: Vec<String> = found.diagnostics.iter().map(ToString::to_string).collect();
     assert!(texts.iter().any(|text| text.starts_with("broken.rhai:2:")), "{texts:#?}");
     assert!(texts.iter().any(|text| text.contains("probe `P` is declared twice")), "{texts:#?}");
     assert!(found.sources.contains_key("broken.rhai"));
@@ -381,10 +382,10 @@ fn an_empty_pack_is_refused() {
 }
 
 #[test]
-fn settings_and_actions_of_the_site_are_checked_against_the_pack() {
+fn settings_and_actions_of_the_site_are_checked() {
     let rules =
         "state(\"A\").sla(minutes(5)).pass(\"healthy\").go(\"B\");\nstate(\"B\").terminal().no_sla().wait(\"end\");";
-    let files = || [("names.rhai".to_owned(), SOUND.to_owned()), ("rules.rhai".to_owned(), rules.to_owned())];
+    let files = || [("names.rhai".to_owned(), VALID.to_owned()), ("rules.rhai".to_owned(), rules.to_owned())];
     let options = LoadOptions {
         timeouts: [("paus".to_owned(), 1)].into(),
         known_actions: Some(vec!["redfish.force_restart".to_owned()]),

@@ -1,4 +1,4 @@
-//! Which facts a guard can read, known without asking it.
+//! The read set of a guard: which facts, reports and records it can read, known without evaluating it.
 
 use std::sync::Arc;
 
@@ -25,19 +25,19 @@ impl Record {
     }
 }
 
-/// What a guard can read.
+/// Everything that a guard can read.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Reads {
+pub(crate) struct ReadSet {
     pub(crate) facts: Vec<&'static Fact>,
     /// Reports, by number.
     pub(crate) reports: Vec<usize>,
-    /// Counters, notes and actions of the journal, and whose.
+    /// Counters, notes and actions of the journal, with their owners.
     pub(crate) records: Vec<(RecordKind, Arc<str>, Owner)>,
-    /// What rises with the clock: ages of facts or of actions.
+    /// It contains ages of facts or actions, which grow with time.
     pub(crate) ages: bool,
 }
 
-impl Reads {
+impl ReadSet {
     pub(crate) fn of(expr: &Expr) -> Self {
         let mut reads = Self::default();
         expr.walk(&mut |part| match part {
@@ -52,8 +52,8 @@ impl Reads {
         reads
     }
 
-    /// Something of it is otherwise after every move: times and marks of the present state, counters, DPUs' states.
-    pub(crate) fn end_with_a_move(&self) -> bool {
+    /// Part of it changes with every move: times and action records of the present state, counters, DPUs' states.
+    pub(crate) fn change_on_move(&self) -> bool {
         let of_state = |fact: &&Fact| {
             fact.name == "elapsed"
                 || fact.name.ends_with("_since_state_change")
