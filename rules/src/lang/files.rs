@@ -1,4 +1,4 @@
-//! Reads files of packs, of any origin: only regular files of limited size and number. Also reads the site file.
+//! Reads files of packs, of any origin: only regular files of limited size and number.
 
 use std::{
     fs::File,
