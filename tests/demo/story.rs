@@ -1,3 +1,5 @@
+//! The acts of the demo: each does something to the site, shows what came of it, and checks that.
+
 use anyhow::{Result, ensure};
 use proto::{
     forge::{Instance, TenantState},

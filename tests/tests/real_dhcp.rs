@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime};
 
 use proto::forge::{FlatInterfaceConfig, LastDhcpRequest, ManagedHostNetworkConfigResponse};
 use testbed::{
-    Binaries,
+    Binaries, block_until,
     real::{
         AgentProcess, AgentSetup, DhcpService, HostClient, Lab, Lease, Part, ScriptedController, ServerKind,
-        admin_answer, missing, until,
+        admin_answer, missing,
     },
 };
 
@@ -211,7 +211,7 @@ fn a_host_is_told_what_the_controller_says(kind: ServerKind) {
     told(&site.lease("eth0"), &[("ip", "192.168.98.13")]);
     site.controller.forgets();
     // Nobody is told of it: the controller does not know this DPU.
-    until("isolated", REPORTED, || match site.agent.runs().as_str() {
+    block_until("isolated", REPORTED, || match site.agent.runs().as_str() {
         "isolated" => Ok(()),
         other => Err(format!("{other}; the agent says:\n{}", site.agent.log())),
     });

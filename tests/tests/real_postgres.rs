@@ -1,6 +1,8 @@
 //! A site whose controller keeps it in PostgreSQL. The store's own tests run there too, see `with-postgres`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests, which end by panicking")]
 
+use std::process::Command;
+
 use anyhow::{Context as _, Result, ensure};
 use proto::site::HostHistoryRequest;
 use testbed::{
@@ -15,17 +17,11 @@ const SECS: f64 = 40.0;
 /// Starts a site whose controller uses `database`, and does something with it.
 async fn on_site(database: &str, test: impl AsyncFnOnce(&mut Site) -> Result<()>) -> Result<()> {
     let binaries = Binaries::ready(false)?;
-    let program = binaries.path("site-controller");
-    let mut site = Site::prepare(SitePlan::new(1, 1)?, binaries)?;
-    let config = site.directory().join("controller.toml");
-    site.controller = Process::new("controller", program, &site.directory().join("logs"))
-        .args(
-            [config.as_os_str(), database.as_ref()]
-                .into_iter()
-                .zip(["--config", "--database"])
-                .flat_map(|(value, flag)| [flag.into(), value.to_owned()]),
-        )
-        .arg_once("--new-site");
+    let mut controller = Command::new(binaries.path("site-controller"));
+    let mut site = Site::prepare(SitePlan::new(1, 1), binaries)?;
+    controller.arg("--config").arg(site.directory().join("controller.toml")).args(["--database", database]);
+    site.controller = Process::new("controller", controller, site.directory().join("logs/controller.log"));
+    site.controller.add_once("--new-site");
     let outcome = async {
         site.start_hosts().await?;
         site.start_controller().await?;
@@ -37,7 +33,7 @@ async fn on_site(database: &str, test: impl AsyncFnOnce(&mut Site) -> Result<()>
 }
 
 #[tokio::test]
-async fn needs_postgres_a_site_outlives_its_controller_and_its_database() -> Result<()> {
+async fn needs_postgres_a_site_outlives_controller_and_database() -> Result<()> {
     if missing(&[Part::Postgres]) {
         return Ok(());
     }

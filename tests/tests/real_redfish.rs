@@ -81,7 +81,7 @@ async fn needs_sushy_a_system_is_restarted_and_powered() {
 }
 
 #[tokio::test]
-async fn needs_sushy_a_system_is_found_without_its_id_if_it_is_the_only_one() {
+async fn needs_sushy_the_only_system_is_found_without_its_id() {
     if missing(PARTS) {
         return;
     }
@@ -115,7 +115,7 @@ async fn needs_sushy_boot_settings_arrive() {
 }
 
 #[tokio::test]
-async fn needs_sushy_tls_and_password_are_used_and_a_wrong_password_is_told_as_such() {
+async fn needs_sushy_tls_and_password_are_used_a_wrong_one_is_told() {
     if missing(PARTS) {
         return;
     }
@@ -152,7 +152,7 @@ async fn needs_sushy_a_host_is_restarted_for_its_tenant() -> anyhow::Result<()> 
         return Ok(());
     }
     let emulator = Emulator::start(EmulatorSettings { systems: 1, ..EmulatorSettings::default() });
-    let mut site = Site::prepare(SitePlan::new(1, 1)?, Binaries::ready(false)?)?;
+    let mut site = Site::prepare(SitePlan::new(1, 1), Binaries::ready(false)?)?;
     let outcome = async {
         site.start_hosts().await?;
         hang_on(&site, "host-1", emulator.url())?;

@@ -36,7 +36,7 @@ fn changes(site: &Site, dpu: &DpuPlan) -> Result<Vec<String>> {
 
 #[tokio::test]
 async fn a_forgotten_dpu_isolates_its_host_and_stays_reachable() -> Result<()> {
-    on_site(SitePlan::new(1, 2)?, async |site| {
+    on_site(SitePlan::new(1, 2), async |site| {
         let host = ready_host(site).await?;
         let (dpu, other) = (primary(&host)?, &host.dpus[1]);
         let dir = site.dpu(dpu)?;
@@ -62,7 +62,7 @@ async fn a_forgotten_dpu_isolates_its_host_and_stays_reachable() -> Result<()> {
 
 #[tokio::test]
 async fn a_dpu_that_carries_an_instance_is_not_forgotten() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
+    on_site(SitePlan::new(1, 1), async |site| {
         let host = with_instance(site).await?;
         site.reaches(&host, "Assigned/Ready", SECS).await?;
         let dpu = primary(&host)?;
@@ -80,7 +80,7 @@ async fn a_dpu_that_carries_an_instance_is_not_forgotten() -> Result<()> {
 
 #[tokio::test]
 async fn a_controller_that_is_away_changes_nothing_on_a_dpu() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
+    on_site(SitePlan::new(1, 1), async |site| {
         let host = with_instance(site).await?;
         site.reaches(&host, "Assigned/Ready", SECS).await?;
         let dpu = primary(&host)?.clone();
@@ -111,7 +111,7 @@ async fn a_controller_that_is_away_changes_nothing_on_a_dpu() -> Result<()> {
 
 #[tokio::test]
 async fn an_agent_that_is_killed_while_nvue_applies_ends_up_right() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
+    on_site(SitePlan::new(1, 1), async |site| {
         let host = ready_host(site).await?;
         let dpu = primary(&host)?.clone();
         let mut scenario = testbed::Scenario::default();
@@ -136,7 +136,7 @@ async fn an_agent_that_is_killed_while_nvue_applies_ends_up_right() -> Result<()
 
 #[tokio::test]
 async fn what_nvue_did_without_saying_so_is_found_out() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
+    on_site(SitePlan::new(1, 1), async |site| {
         let host = ready_host(site).await?;
         let dpu = primary(&host)?.clone();
         let mut scenario = testbed::Scenario::default();
@@ -157,7 +157,7 @@ async fn what_nvue_did_without_saying_so_is_found_out() -> Result<()> {
 
 #[tokio::test]
 async fn a_controller_that_is_killed_again_and_again_loses_nothing() -> Result<()> {
-    on_site(SitePlan::new(1, 2)?, async |site| {
+    on_site(SitePlan::new(1, 2), async |site| {
         let host = with_instance(site).await?;
         let (addresses, instance) = (site.instance_addresses().await?, site.instance_on(&host).await?);
         for pause in [0, 300, 700, 1100, 1500] {
@@ -187,7 +187,7 @@ async fn a_controller_that_is_killed_again_and_again_loses_nothing() -> Result<(
 
 #[tokio::test]
 async fn tenants_keep_their_network_when_the_database_is_lost() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
+    on_site(SitePlan::new(1, 1), async |site| {
         let host = with_instance(site).await?;
         site.reaches(&host, "Assigned/Ready", SECS).await?;
         let dpu = primary(&host)?.clone();
@@ -221,11 +221,11 @@ async fn tenants_keep_their_network_when_the_database_is_lost() -> Result<()> {
 
 #[tokio::test]
 async fn both_daemons_stop_when_they_are_asked_to() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
+    on_site(SitePlan::new(1, 1), async |site| {
         let host = ready_host(site).await?;
         let dpu = primary(&host)?.clone();
-        ensure!(site.agent(&dpu)?.stop().await?, "the agent did not end well");
-        ensure!(site.controller.stop().await?, "the controller did not end well");
+        ensure!(site.agent(&dpu)?.stop(), "the agent did not end well");
+        ensure!(site.controller.stop(), "the controller did not end well");
         Ok(())
     })
     .await
@@ -233,7 +233,7 @@ async fn both_daemons_stop_when_they_are_asked_to() -> Result<()> {
 
 #[tokio::test]
 async fn a_dpu_that_the_site_knows_again_serves_its_host_again() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
+    on_site(SitePlan::new(1, 1), async |site| {
         let host = ready_host(site).await?;
         let (dpu, dir) = (primary(&host)?, site.dpu(primary(&host)?)?);
         let side = || -> Result<HostSide> { Ok(HostSide::of(&Revisions::open(&dir)?.running()?)) };
@@ -251,7 +251,7 @@ async fn a_dpu_that_the_site_knows_again_serves_its_host_again() -> Result<()> {
 
 #[tokio::test]
 async fn a_bmc_that_refuses_for_a_while_holds_the_host_and_no_longer() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
+    on_site(SitePlan::new(1, 1), async |site| {
         let host = with_instance(site).await?;
         site.set_bmc_faults(&host.name, &BmcFaults { refuse_resets: 3, ..BmcFaults::default() })?;
         site.reaches(&host, "Assigned/Ready", SECS).await?;

@@ -4,13 +4,9 @@ mod binaries;
 mod certificates;
 mod layout;
 mod operate;
-mod process;
 mod running;
 mod tools;
-mod wait;
 
-pub use binaries::Binaries;
+pub use binaries::{Binaries, workspace};
 pub use layout::{DpuPlan, HostPlan, SitePlan};
-pub use process::Process;
 pub use running::{Site, on_site};
-pub use wait::until;

@@ -1,3 +1,5 @@
+//! What operators and tenants ask of a site that runs, over gRPC. Tests and the demo call it.
+
 use anyhow::{Context as _, Result, bail};
 use proto::{
     common,
@@ -14,8 +16,8 @@ use proto::{
 };
 use tonic::transport::Channel;
 
-use super::{DpuPlan, HostPlan, Site, until};
-use crate::BmcFaults;
+use super::{DpuPlan, HostPlan, Site};
+use crate::{BmcFaults, until};
 
 /// Tenant of the instances that are made here.
 const TENANT: &str = "acme";
