@@ -1,58 +1,26 @@
 //! `sitectl` as programs use it: exit codes, JSON, and what it says when there is no controller.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of one test program")]
 
 use std::{
     fs,
-    path::PathBuf,
     process::{Command, Output},
-    sync::Arc,
-    time::Duration,
 };
 
-use controller::{Config, serve};
 use serde_json::Value;
-use tokio::sync::oneshot;
 
-const PACK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/managed_host");
+use crate::support::{Daemon, alert, change_pack, config_of, copy_pack, healthy, start};
 
-struct Site {
+/// A controller with two hosts whose BMCs nobody answers for, and an operator at it.
+struct Desk {
     url: String,
+    daemon: Daemon,
     dir: tempfile::TempDir,
-    stop: oneshot::Sender<()>,
 }
 
-impl Site {
-    /// A whole controller on an ephemeral port, with two hosts whose BMC nobody answers for.
+impl Desk {
     async fn start() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let at = |name: &str| dir.path().join(name);
-        fs::write(at("site.yaml"), SITE).unwrap();
-        fs::write(
-            at("config.toml"),
-            format!(
-                "listen = \"127.0.0.1:0\"\ndatabase = \"sqlite:{}\"\nrules = \"{PACK}\"\nsite_file = \"{}\"\naddress_file = \"{}\"\n",
-                at("site.db").display(),
-                at("site.yaml").display(),
-                at("address").display(),
-            ),
-        )
-        .unwrap();
-        let config = Config { new_site: true, ..Config::read(&at("config.toml")).unwrap() };
-        let (stop, stopped) = oneshot::channel::<()>();
-        tokio::spawn(async move {
-            serve(config, async {
-                let _ = stopped.await;
-            })
-            .await
-            .unwrap();
-        });
-        let address = loop {
-            if let Ok(address) = fs::read_to_string(at("address")) {
-                break address;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        };
-        Self { url: format!("http://{}", address.trim()), dir, stop }
+        let daemon = start(dir.path(), config_of(dir.path(), 2, "")).await;
+        Self { url: daemon.url(), daemon, dir }
     }
 
     async fn run(&self, line: &str) -> Output {
@@ -78,8 +46,8 @@ fn error(output: &Output) -> (Option<i32>, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn exit_codes_tell_refused_misused_missing_and_unreachable_apart() {
-    let site = Site::start().await;
+async fn exit_codes_tell_failures_apart() {
+    let site = Desk::start().await;
     for (line, code, words) in [
         ("host list", 0, ""),
         ("host show nobody", 3, "there is no host `nobody`"),
@@ -102,12 +70,12 @@ async fn exit_codes_tell_refused_misused_missing_and_unreachable_apart() {
     assert!(code == Some(4) && text.contains("cannot reach the controller at http://127.0.0.1:1"), "{code:?}: {text}");
     let (code, text) = error(&sitectl("https://127.0.0.1:1", "host list").await);
     assert!(code == Some(2) && text.contains("needs --ca"), "{code:?}: {text}");
-    let _ = site.stop.send(());
+    site.daemon.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn programs_get_the_same_answers_as_json() {
-    let site = Arc::new(Site::start().await);
+    let site = Desk::start().await;
     let hosts = site.json("host list").await;
     assert_eq!(hosts["hosts"][0]["name"], "host-1");
     assert_eq!(hosts["hosts"][1]["machine_id"], "fm100hs0000000000000000000000000000000000000000000000000002");
@@ -157,24 +125,13 @@ async fn programs_get_the_same_answers_as_json() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn names_that_count_for_nothing_are_marked() {
-    use proto::{forge, health};
-    let site = Site::start().await;
+    let site = Desk::start().await;
     let dpu: proto::MachineId =
         site.json("dpu status host-1").await["dpus"][0]["machine_id"].as_str().unwrap().parse().unwrap();
-    let alert = |id: &str, classes: &[&str]| health::HealthProbeAlert {
-        id: id.into(),
-        classifications: classes.iter().map(|class| (*class).to_owned()).collect(),
-        ..Default::default()
-    };
-    let alerts = vec![alert("BgpStats", &["PreventAllocations"]), alert("BgpStat", &["PreventAllocation"])];
-    let status = forge::DpuNetworkStatus {
-        dpu_machine_id: Some((&dpu).into()),
-        dpu_health: Some(health::HealthReport { alerts, ..Default::default() }),
-        ..Default::default()
-    };
-    let channel = tonic::transport::Endpoint::from_shared(site.url.clone()).unwrap().connect().await.unwrap();
-    let mut agent = forge::forge_client::ForgeClient::new(channel);
-    agent.record_dpu_network_status(status).await.unwrap();
+    let alerts = vec![alert("BgpStats", "", &["PreventAllocations"]), alert("BgpStat", "", &["PreventAllocation"])];
+    let mut status = healthy(&dpu);
+    status.dpu_health.as_mut().unwrap().alerts = alerts;
+    site.daemon.forge().await.record_dpu_network_status(status).await.unwrap();
     for machine in ["host-1-dpu0", dpu.as_str()] {
         let lines = site.json(&format!("health list {machine}")).await;
         let marks: Vec<&Value> = lines.as_array().unwrap().iter().map(|line| &line["undeclared"]).collect();
@@ -186,23 +143,17 @@ async fn names_that_count_for_nothing_are_marked() {
         );
         assert!(!shown.contains("BgpStats (not") && !shown.contains("PreventAllocations (not"), "{shown}");
     }
-    let _ = site.stop.send(());
+    site.daemon.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pack_is_tried_first_and_put_in_force_with_the_operators_consent() {
-    let site = Site::start().await;
+async fn a_pack_is_tried_first_and_in_force_by_consent() {
+    let site = Desk::start().await;
     let pack = site.dir.path().join("pack");
-    fs::create_dir(&pack).unwrap();
-    for entry in fs::read_dir(PACK).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_file() {
-            fs::copy(&path, pack.join(path.file_name().unwrap())).unwrap();
-        }
-    }
-    let ready: PathBuf = pack.join("ready.rhai");
+    copy_pack(&pack);
+    let ready = pack.join("ready.rhai");
     let shipped = fs::read_to_string(&ready).unwrap();
-    fs::write(&ready, shipped.replace("Nothing is requested", "Nobody wants it")).unwrap();
+    change_pack(&pack);
     let dir = pack.display();
     let tried = site.json(&format!("rules apply {dir} --dry-run")).await;
     assert_eq!(tried["changes"].as_array().unwrap().len(), 2, "{tried}");
@@ -227,44 +178,14 @@ async fn a_pack_is_tried_first_and_put_in_force_with_the_operators_consent() {
     );
 }
 
-const SITE: &str = "
-network:
-  asn: 65000
-  loopback_prefix: 10.255.0.0/24
-  admin: {prefix: 10.0.0.0/24, vlan: 10, vni: 5000, vpc_vni: 5001}
-  vni_pool: {first: 10000, last: 10999}
-  vlan_pool: {first: 100, last: 199}
-hosts:
-  - name: host-1
-    machine_id: fm100hs0000000000000000000000000000000000000000000000000001
-    initial_state: Ready
-    bmc: {url: \"http://127.0.0.1:9\", username: root, password: wont-tell}
-    dpus:
-      - {name: host-1-dpu0, machine_id: fm100ds0000000000000000000000000000000000000000000000000001}
-  - name: host-2
-    machine_id: fm100hs0000000000000000000000000000000000000000000000000002
-    initial_state: Ready
-    bmc: {url: \"http://127.0.0.1:10\", username: root, password: wont-tell}
-    dpus:
-      - {name: host-2-dpu0, machine_id: fm100ds0000000000000000000000000000000000000000000000000002}
-";
-
 #[tokio::test(flavor = "multi_thread")]
 async fn no_text_of_others_reaches_a_terminal_raw() {
-    let site = Site::start().await;
+    let site = Desk::start().await;
     let hostile = "x\u{1b}[2J\u{1b}]0;title\u{7}\u{9b}31m\u{202e}y\u{2066}\u{200f}\u{2028}\u{7f}\r\nhost-9  Ready";
     let insert = |url: String| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sitectl"));
         command.env("SITECTL_CONTROLLER", url).env("NO_COLOR", "1");
-        command.args([
-            "health",
-            "insert",
-            "host-1",
-            "--probe",
-            "SkuValidation",
-            "--classification",
-            "PreventAllocations",
-        ]);
+        command.args("health insert host-1 --probe SkuValidation --classification PreventAllocations".split(' '));
         command.args(["--target", "a\u{1b}b", "--message", hostile, "--tenant-message", hostile]);
         command
     };
@@ -291,5 +212,5 @@ async fn no_text_of_others_reaches_a_terminal_raw() {
     }
     let shown = String::from_utf8(site.run("health list host-1").await.stdout).unwrap();
     assert!(shown.contains("x\\u001b[2J") && shown.contains("\\u202ey"), "{shown}");
-    let _ = site.stop.send(());
+    site.daemon.stop().await;
 }

@@ -13,11 +13,7 @@ use proto::{
 };
 use tonic::Code;
 
-use crate::{
-    daemon::{config, start},
-    guarded::{Guarded, Signer, write_tls},
-    support::dpu,
-};
+use crate::support::{Guarded, Signer, config, dpu, eventually, healthy, refused, start, write_tls};
 
 /// Longest time that anybody waits who does nothing wrong.
 const SOON: Duration = Duration::from_secs(1);
@@ -71,11 +67,8 @@ async fn one_dpu_that_reports_without_end_takes_its_own_share_only() {
     let site = Guarded::start().await;
     let own = dpu(1, 0);
     let alert = health::HealthProbeAlert { id: "BgpStats".into(), message: "x".repeat(100_000), ..Default::default() };
-    let status = forge::DpuNetworkStatus {
-        dpu_machine_id: Some((&own).into()),
-        dpu_health: Some(health::HealthReport { alerts: vec![alert], ..Default::default() }),
-        ..Default::default()
-    };
+    let mut status = healthy(&own);
+    status.dpu_health.as_mut().unwrap().alerts.push(alert);
     let pair = site.ca.machine(&own);
     let channels: Vec<_> = (0..4).map(|_| site.channel(Some(&pair))).collect();
     let calls: Vec<_> = (0..500_usize)
@@ -170,11 +163,7 @@ async fn tls_files_are_read_again_and_broken_ones_change_nothing() {
     assert!(served(&site).await, "the former ones stay");
     let former = std::mem::replace(&mut site.ca, Signer::new("other-ca"));
     write_tls(&path, &site.ca);
-    let began = Instant::now();
-    while !served(&site).await {
-        assert!(began.elapsed() < Duration::from_secs(10), "the new ones are not taken");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    eventually("the new ones to be taken", async || served(&site).await).await;
     site.ca = former;
     assert!(!served(&site).await, "whom the former authority signed is let in no more");
     site.daemon.stop().await;
@@ -183,7 +172,7 @@ async fn tls_files_are_read_again_and_broken_ones_change_nothing() {
     for (file, fault) in [("server.key", "[tls]: cannot use "), ("ca.pem", "[tls]: cannot use ")] {
         let kept = std::fs::read(dir.path().join(file)).unwrap();
         std::fs::write(dir.path().join(file), "nothing").unwrap();
-        let told = crate::daemon::refused(config(dir.path(), tls)).await;
+        let told = refused(config(dir.path(), tls)).await;
         assert!(told.starts_with(fault) && told.contains(file), "{told}");
         std::fs::write(dir.path().join(file), kept).unwrap();
     }

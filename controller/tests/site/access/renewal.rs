@@ -5,11 +5,7 @@ use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use tonic::{Code, Request, Status, metadata::MetadataValue};
 use x509_cert::{Certificate, der::Decode as _};
 
-use crate::{
-    daemon::{config, refused, start},
-    guarded::{Guarded, ISSUER, Pair, Signer, now, write_tls},
-    support::{dpu, host},
-};
+use crate::support::{Guarded, ISSUER, Pair, Signer, config, dpu, host, now, refused, start, write_tls};
 
 impl Guarded {
     /// Asks as `pair`'s owner.
@@ -75,7 +71,7 @@ async fn a_dpu_gets_a_new_certificate_with_a_new_key_for_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_dpu_whose_certificate_is_over_gets_another_for_the_key_that_it_has() {
+async fn a_dpu_with_an_expired_certificate_gets_one_for_its_key() {
     let site = Guarded::renewing().await;
     let own = dpu(1, 0);
     for days in [0, 1, 29] {
@@ -111,7 +107,7 @@ async fn what_is_sent_holds_no_key_of_the_authority_and_ends_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_lasts_no_longer_than_the_certificate_that_opened_it() {
+async fn a_connection_lasts_no_longer_than_its_certificate() {
     let site = Guarded::start().await;
     let own = dpu(1, 0);
     let end = now() + std::time::Duration::from_secs(3);

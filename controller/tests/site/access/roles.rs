@@ -3,17 +3,12 @@
 use proto::{
     MachineId, common,
     forge::{self, forge_client::ForgeClient},
-    health,
     site::{self, site_client::SiteClient},
 };
 use tonic::{Code, Status};
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
-use crate::{
-    daemon::{config, refused, start},
-    guarded::{Guarded, Pair, Signer, write_tls},
-    support::{dpu, host},
-};
+use crate::support::{Guarded, Pair, Signer, config, dpu, healthy, host, refused, start, write_tls};
 
 impl Guarded {
     pub(crate) async fn config(&self, pair: Option<&Pair>, dpu: &MachineId) -> Result<(), Status> {
@@ -22,12 +17,7 @@ impl Guarded {
     }
 
     async fn report(&self, pair: &Pair, dpu: &MachineId) -> Result<(), Status> {
-        let status = forge::DpuNetworkStatus {
-            dpu_machine_id: Some(dpu.into()),
-            dpu_health: Some(health::HealthReport::default()),
-            ..Default::default()
-        };
-        ForgeClient::new(self.channel(Some(pair))).record_dpu_network_status(status).await.map(drop)
+        ForgeClient::new(self.channel(Some(pair))).record_dpu_network_status(healthy(dpu)).await.map(drop)
     }
 
     async fn instances(&self, pair: &Pair) -> Result<(), Status> {
@@ -103,7 +93,7 @@ async fn a_dpu_calls_home_for_its_own_hosts_instance_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tenants_observers_hosts_and_operators_have_calls_of_their_own() {
+async fn every_role_has_calls_of_its_own() {
     let site = Guarded::start().await;
     let (tenant, observer) = (site.ca.unit("tenants"), site.ca.unit("observers"));
     let (operator, scout) = (site.ca.unit("operators"), site.ca.machine(&host(1)));
@@ -139,7 +129,7 @@ async fn tenants_observers_hosts_and_operators_have_calls_of_their_own() {
 }
 
 #[tokio::test]
-async fn roles_without_certificates_and_patterns_without_sense_are_refused_at_the_start() {
+async fn roles_that_make_no_sense_are_refused_at_the_start() {
     let dir = tempfile::tempdir().unwrap();
     let open = config(dir.path(), "[access]\noperators = ['OU=staff']\n");
     assert_eq!(refused(open).await, "[access] needs tls.client_ca: without certificates nobody is known");
@@ -184,7 +174,7 @@ async fn a_host_never_hears_that_something_is_not_there() {
 }
 
 #[tokio::test]
-async fn an_address_for_everybody_without_certificates_has_to_be_meant() {
+async fn an_address_for_everybody_needs_certificates_or_a_word() {
     let dir = tempfile::tempdir().unwrap();
     for listen in ["0.0.0.0:0", "[::]:0"] {
         let mut open = config(dir.path(), "");

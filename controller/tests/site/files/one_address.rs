@@ -6,7 +6,7 @@ use crate::support::{dpu, host};
 
 /// A host with a DPU; MAC addresses of the host, of its BMC, of the DPU and of the DPU's BMC, and the addresses of both
 /// BMCs.
-fn with_addresses(n: u32, macs: [&str; 4], bmcs: [&str; 2]) -> String {
+fn with_addresses(n: usize, macs: [&str; 4], bmcs: [&str; 2]) -> String {
     let ids = (host(n), dpu(n, 0));
     let [host_mac, bmc_mac, dpu_mac, dpu_bmc_mac] = macs;
     format!(
@@ -17,7 +17,7 @@ fn with_addresses(n: u32, macs: [&str; 4], bmcs: [&str; 2]) -> String {
 }
 
 #[test]
-fn an_address_of_two_machines_is_refused_and_both_lines_are_named() {
+fn an_address_of_two_machines_is_refused_with_both_lines() {
     const FREE: [&str; 4] = ["02:00:00:00:01:01", "02:00:00:00:01:02", "02:00:00:00:01:03", "02:00:00:00:01:04"];
     const BMCS: [&str; 2] = ["https://192.0.2.11", "https://192.0.2.12"];
     let second = |macs: [&str; 4], bmcs: [&str; 2]| {
@@ -61,7 +61,7 @@ fn an_address_of_two_machines_is_refused_and_both_lines_are_named() {
 #[tokio::test]
 async fn an_address_of_a_machine_that_the_site_knows_is_refused_too() {
     let store = Store::open("sqlite::memory:").await.unwrap();
-    let parse = |n: u32, macs, bmcs| {
+    let parse = |n: usize, macs, bmcs| {
         let text = format!("hosts:\n{}", with_addresses(n, macs, bmcs));
         check_hosts(&SiteFile::parse("s", &text).unwrap().hosts, &"Ready".into()).unwrap()
     };

@@ -1,8 +1,8 @@
 //! A site file is taken whole or not at all, and every fault is named with its line.
 
-use crate::support::{TestSite, allocation, dpu, host, interface, site_text};
+use crate::support::{TestSite, allocation, dpu, host, interface, new_hosts, site_network, site_text};
 use controller::{
-    SiteFile, add_hosts, check_hosts,
+    SiteFile, add_hosts,
     network::{RoutedVpcs, SiteNetwork, adopt_settings},
     store::{Store, StoreError, Virtualization},
 };
@@ -211,9 +211,7 @@ fn an_id_can_be_written_as_in_the_operator_protocol() {
 #[tokio::test]
 async fn hosts_come_in_all_or_none_and_a_second_time_change_nothing() {
     let store = Store::open("sqlite::memory:").await.unwrap();
-    let file = SiteFile::parse("site.yaml", &site_text(2)).unwrap();
-    let hosts = check_hosts(&file.hosts, &"Ready".into()).unwrap();
-    let network = file.network.unwrap();
+    let (hosts, network) = (new_hosts(2), site_network());
     let now = controller::Timestamp::now();
     let counts = add_hosts(&store, Some(&network), &hosts, now).await.unwrap();
     assert_eq!((counts.added, counts.changed, counts.unchanged), (2, 0, 0));
@@ -223,6 +221,7 @@ async fn hosts_come_in_all_or_none_and_a_second_time_change_nothing() {
     let mut third = hosts[0].clone();
     third.id = host(3);
     third.name = "host-3".into();
+    third.bmc.url = "http://127.0.0.1:3".into();
     third.dpus.truncate(1);
     third.dpus[0].id = dpu(3, 0);
     third.dpus[0].name = "host-3-dpu0".into();
@@ -235,11 +234,9 @@ async fn hosts_come_in_all_or_none_and_a_second_time_change_nothing() {
 }
 
 #[tokio::test]
-async fn changed_networks_make_every_host_confirm_and_must_fit_what_is_given_out() {
+async fn changed_networks_are_confirmed_and_fit_what_is_given_out() {
     let store = Store::open("sqlite::memory:").await.unwrap();
-    let file = SiteFile::parse("site.yaml", &site_text(2)).unwrap();
-    let hosts = check_hosts(&file.hosts, &"Ready".into()).unwrap();
-    let network = file.network.unwrap();
+    let (hosts, network) = (new_hosts(2), site_network());
     let now = controller::Timestamp::now();
     add_hosts(&store, Some(&network), &hosts, now).await.unwrap();
     let versions = async || {
@@ -250,11 +247,11 @@ async fn changed_networks_make_every_host_confirm_and_must_fit_what_is_given_out
         assert_eq!(adopt_settings(&store, &network, now).await.unwrap(), changed);
         assert_eq!(versions().await, after);
     }
-    let more_servers = SiteNetwork { route_servers: vec!["10.180.61.6".parse().unwrap()], ..network.clone() };
+    let more_servers = SiteNetwork { route_servers: vec!["10.180.61.6".parse().unwrap()], ..(*network).clone() };
     assert!(adopt_settings(&store, &more_servers, now).await.unwrap());
     assert_eq!(versions().await, [2, 2]);
 
-    let mut moved = network.clone();
+    let mut moved = (*network).clone();
     moved.loopbacks = "10.99.0.0/24".parse().unwrap();
     moved.admin.gateway = "10.180.60.2".parse().unwrap();
     let refusal = adopt_settings(&store, &moved, now).await.unwrap_err().to_string();

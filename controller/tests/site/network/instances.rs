@@ -5,17 +5,16 @@ use std::collections::BTreeSet;
 use controller::store::AddressPool;
 use proto::{
     common,
-    forge::{self, InterfaceFunctionType, SyncState, TenantState, forge_server::Forge},
-    health,
+    forge::{self, HealthReportApplyMode, InterfaceFunctionType, SyncState, TenantState, forge_server::Forge},
 };
 use tonic::{Code, Request};
 
 use crate::support::{Database, TENANT, TestSite, alert, allocation, dpu, host, interface, ready_site};
 
 on_each_database! {
-    an_instance_gives_its_dpu_the_tenant_network_and_leaves_the_other_on_admin,
+    an_instance_gives_the_tenant_network_to_its_dpu_alone,
     named_devices_and_virtual_functions_go_to_their_dpus,
-    a_wrong_allocation_is_refused_with_its_fields_and_holds_nothing,
+    a_wrong_allocation_names_its_fields_and_holds_nothing,
     a_host_is_given_once_and_only_when_ready_and_healthy,
     an_unhealthy_host_is_given_to_whom_insists,
     a_tenant_sees_ready_only_after_every_dpu_said_so,
@@ -25,7 +24,7 @@ on_each_database! {
     no_address_is_held_twice_when_many_ask_at_once,
 }
 
-async fn an_instance_gives_its_dpu_the_tenant_network_and_leaves_the_other_on_admin(database: &Database) {
+async fn an_instance_gives_the_tenant_network_to_its_dpu_alone(database: &Database) {
     let (site, vpc) = ready_site(database).await;
     let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
     assert!(site.config(&dpu(1, 0)).await.unwrap().use_admin_network, "until the rules say otherwise");
@@ -73,7 +72,7 @@ async fn named_devices_and_virtual_functions_go_to_their_dpus(database: &Databas
     assert_eq!(ports(1).await, [("192.0.2.3".into(), None), ("198.51.100.77".into(), Some(3))]);
 }
 
-async fn a_wrong_allocation_is_refused_with_its_fields_and_holds_nothing(database: &Database) {
+async fn a_wrong_allocation_names_its_fields_and_holds_nothing(database: &Database) {
     let (site, vpc) = ready_site(database).await;
     let good = interface(&vpc.prefixes[0]);
     let virtual_one = |id: Option<u32>| forge::InstanceInterfaceConfig {
@@ -205,23 +204,14 @@ async fn a_host_is_given_once_and_only_when_ready_and_healthy(database: &Databas
     assert!(refusal.message().contains("in which the rules take no instance"), "{refusal}");
     site.put_in_state(&host(2), "Ready").await;
 
-    let entry = |mode: forge::HealthReportApplyMode, source: &str, alerts| forge::InsertMachineHealthReportRequest {
-        machine_id: Some((&dpu(2, 0)).into()),
-        health_report_entry: Some(forge::HealthReportEntry {
-            mode: mode as i32,
-            report: Some(health::HealthReport { source: source.into(), alerts, ..Default::default() }),
-        }),
-    };
     let p0 = vec![alert("BgpPeeringTor", "p0_if", &["PreventAllocations"])];
-    let merge = entry(forge::HealthReportApplyMode::Merge, "overrides.test", p0);
-    site.forge.insert_machine_health_report(Request::new(merge)).await.unwrap();
+    site.put_report(&dpu(2, 0), "overrides.test", HealthReportApplyMode::Merge, p0).await.unwrap();
     let refusal = site.allocate(request(2)).await.unwrap_err();
     assert!(
         refusal.message().contains("alert BgpPeeringTor (p0_if) of DPU host-2-dpu0 has PreventAllocations"),
         "{refusal}"
     );
-    let replace = entry(forge::HealthReportApplyMode::Replace, "overrides.clear", vec![]);
-    site.forge.insert_machine_health_report(Request::new(replace)).await.unwrap();
+    site.put_report(&dpu(2, 0), "overrides.clear", HealthReportApplyMode::Replace, vec![]).await.unwrap();
     site.allocate(request(2)).await.unwrap();
 }
 
@@ -357,9 +347,7 @@ async fn a_tenant_that_waits_for_a_call_home_is_ready_after_it(database: &Databa
         Some(forge::InstanceOperatingSystemConfig { phone_home_enabled: true, ..Default::default() });
     let rented = async || {
         let id = site.allocate(request.clone()).await.unwrap().id.unwrap();
-        site.put_in_state(&host(1), "Assigned/Ready").await;
-        site.use_admin_network(&host(1), false).await;
-        site.acknowledge_all(1).await;
+        site.put_in_use().await;
         id
     };
     let state_of = async |id: &common::InstanceId| site.instance(id).await.status.unwrap().tenant.unwrap().state();
@@ -377,9 +365,7 @@ async fn a_tenant_that_waits_for_a_call_home_is_ready_after_it(database: &Databa
     assert_eq!(refusal.code(), Code::NotFound);
 
     // What the former tenant's system did says nothing about the next one's.
-    let mut tx = site.store.write().await.unwrap();
-    tx.release_instance(id.value.parse().unwrap()).await.unwrap();
-    tx.commit().await.unwrap();
+    site.drop_instance(&id).await;
     site.put_in_state(&host(1), "Ready").await;
     site.use_admin_network(&host(1), true).await;
     site.acknowledge_all(1).await;

@@ -3,18 +3,12 @@
 use proto::forge::{self, SyncState, TenantState};
 use tonic::Code;
 
-use crate::support::{Database, TestSite, allocation, dpu, host, interface, ready_site};
+use crate::support::{Database, allocation, dpu, host, interface, ready_site};
 
 on_each_database! {
     a_host_is_given_nothing_at_a_place_where_it_has_no_dpu,
     an_instance_without_a_dpu_that_it_needs_is_not_applied,
-    an_instance_is_not_applied_on_a_host_without_the_dpu_that_it_boots_over,
-}
-
-async fn forget(site: &TestSite, n: u32, place: u32) {
-    let mut tx = site.store.write().await.unwrap();
-    tx.forget_dpu(&dpu(n, place)).await.unwrap();
-    tx.commit().await.unwrap();
+    an_instance_is_not_applied_without_a_primary_dpu,
 }
 
 async fn a_host_is_given_nothing_at_a_place_where_it_has_no_dpu(database: &Database) {
@@ -25,8 +19,8 @@ async fn a_host_is_given_nothing_at_a_place_where_it_has_no_dpu(database: &Datab
         ..interface(&vpc.prefixes[0])
     };
     let no_primary = "config.network.interfaces: have nobody to carry them: the host has no primary DPU";
-    forget(&site, 1, 0).await;
-    forget(&site, 2, 1).await;
+    site.forget_dpu(&dpu(1, 0)).await;
+    site.forget_dpu(&dpu(2, 1)).await;
     for (n, wanted, fault) in [
         (1, interface(&vpc.prefixes[0]), no_primary),
         (1, on(1), no_primary),
@@ -35,7 +29,7 @@ async fn a_host_is_given_nothing_at_a_place_where_it_has_no_dpu(database: &Datab
         let refusal = site.allocate(allocation(n, vec![wanted])).await.unwrap_err();
         assert_eq!((refusal.code(), refusal.message()), (Code::InvalidArgument, fault));
     }
-    forget(&site, 1, 1).await;
+    site.forget_dpu(&dpu(1, 1)).await;
     let mut request = allocation(1, vec![interface(&vpc.prefixes[0])]);
     request.allow_unhealthy_machine = true;
     let refusal = site.allocate(request).await.unwrap_err();
@@ -46,11 +40,9 @@ async fn a_host_is_given_nothing_at_a_place_where_it_has_no_dpu(database: &Datab
 async fn an_instance_without_a_dpu_that_it_needs_is_not_applied(database: &Database) {
     let (site, vpc) = ready_site(database).await;
     let id = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap().id.unwrap();
-    site.put_in_state(&host(1), "Assigned/Ready").await;
-    site.use_admin_network(&host(1), false).await;
-    site.acknowledge_all(1).await;
+    site.put_in_use().await;
     assert_eq!(site.instance(&id).await.status.unwrap().configs_synced(), SyncState::Synced);
-    forget(&site, 1, 0).await;
+    site.forget_dpu(&dpu(1, 0)).await;
     let status = site.instance(&id).await.status.unwrap();
     assert_eq!(status.configs_synced(), SyncState::Pending);
     let tenant = status.tenant.unwrap();
@@ -58,7 +50,7 @@ async fn an_instance_without_a_dpu_that_it_needs_is_not_applied(database: &Datab
     assert_eq!(tenant.state_details, "the host has no DPU at place 0, which the instance needs");
 }
 
-async fn an_instance_is_not_applied_on_a_host_without_the_dpu_that_it_boots_over(database: &Database) {
+async fn an_instance_is_not_applied_without_a_primary_dpu(database: &Database) {
     let (site, vpc) = ready_site(database).await;
     let second = forge::InstanceInterfaceConfig {
         device: Some("BlueField".into()),
@@ -69,6 +61,6 @@ async fn an_instance_is_not_applied_on_a_host_without_the_dpu_that_it_boots_over
     site.use_admin_network(&host(1), false).await;
     site.acknowledge_all(1).await;
     assert_eq!(site.instance(&id).await.status.unwrap().configs_synced(), SyncState::Synced);
-    forget(&site, 1, 0).await;
+    site.forget_dpu(&dpu(1, 0)).await;
     assert_eq!(site.instance(&id).await.status.unwrap().configs_synced(), SyncState::Pending);
 }

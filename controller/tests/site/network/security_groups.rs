@@ -11,10 +11,10 @@ use proto::{
 };
 use tonic::{Code, Request};
 
-use crate::support::{Database, TENANT, TestSite, allocation, dpu, host, instance_config, interface, ready_site};
+use crate::support::{Database, TENANT, TestSite, allocation, dpu, instance_config, interface, ready_site};
 
 on_each_database!(
-    a_vpcs_group_goes_to_its_interfaces_and_an_instances_own_stands_in_for_it,
+    a_vpcs_group_goes_to_interfaces_unless_they_have_their_own,
     a_changed_group_counts_only_once_the_dpus_have_confirmed_it,
     a_group_that_is_in_use_or_another_tenants_is_refused,
 );
@@ -64,13 +64,11 @@ async fn told(site: &TestSite) -> Option<forge::FlatInterfaceNetworkSecurityGrou
 async fn site_in_use(database: &Database) -> (TestSite, Vpc, common::InstanceId) {
     let (site, vpc) = ready_site(database).await;
     let id = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap().id.unwrap();
-    site.put_in_state(&host(1), "Assigned/Ready").await;
-    site.use_admin_network(&host(1), false).await;
-    site.acknowledge_all(1).await;
+    site.put_in_use().await;
     (site, vpc, id)
 }
 
-async fn a_vpcs_group_goes_to_its_interfaces_and_an_instances_own_stands_in_for_it(database: &Database) {
+async fn a_vpcs_group_goes_to_interfaces_unless_they_have_their_own(database: &Database) {
     let (site, vpc, id) = site_in_use(database).await;
     assert_eq!(told(&site).await, None);
     put(&site, group("web", 443)).await;

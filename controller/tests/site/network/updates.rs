@@ -4,24 +4,23 @@ use controller::{
     Timestamp,
     store::{StoreError, UpdateStage},
 };
-use proto::{
-    forge::{self, InterfaceFunctionType, SyncState, TenantState, forge_server::Forge},
-    health,
-};
+use proto::forge::{self, HealthReportApplyMode, InterfaceFunctionType, SyncState, TenantState, forge_server::Forge};
 use tonic::{Code, Request};
 
-use crate::support::{Database, acknowledgement, alert, allocation, dpu, host, instance_config, interface, ready_site};
+use crate::support::{
+    Database, acknowledgement, alert, allocation, dpu, host, instance_config, interface, new_hosts, ready_site,
+};
 
 on_each_database! {
     a_live_update_holds_old_and_new_addresses_until_released,
     an_update_that_keeps_an_interface_keeps_its_address,
     a_change_of_metadata_alone_is_no_network_update,
-    a_released_instance_keeps_host_and_addresses_until_the_rules_let_go,
+    a_released_instance_keeps_all_until_the_rules_let_go,
     an_alert_against_deletion_refuses_a_release_and_is_named,
     what_a_forgotten_instance_had_only_an_operator_frees,
     a_hostname_counts_once_the_dpu_has_confirmed_it,
-    a_config_counts_once_a_dpu_that_says_its_version_says_this_one,
-    a_renamed_host_and_a_dpu_at_another_place_are_for_the_dpus_to_confirm,
+    a_config_counts_once_a_dpu_says_its_version,
+    a_renamed_host_and_a_moved_dpu_have_to_be_confirmed,
 }
 
 async fn a_live_update_holds_old_and_new_addresses_until_released(database: &Database) {
@@ -109,7 +108,7 @@ async fn a_change_of_metadata_alone_is_no_network_update(database: &Database) {
     assert_eq!(again.config_version, changed.config_version, "nothing changed, so no new version");
 }
 
-async fn a_released_instance_keeps_host_and_addresses_until_the_rules_let_go(database: &Database) {
+async fn a_released_instance_keeps_all_until_the_rules_let_go(database: &Database) {
     let (site, vpc) = ready_site(database).await;
     let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
     let id = instance.id.clone().unwrap();
@@ -129,9 +128,7 @@ async fn a_released_instance_keeps_host_and_addresses_until_the_rules_let_go(dat
     let refusal = site.allocate(allocation(2, vec![wanted.clone()])).await.unwrap_err();
     assert_eq!(refusal.code(), Code::AlreadyExists, "{refusal}");
 
-    let mut tx = site.store.write().await.unwrap();
-    tx.release_instance(id.value.parse().unwrap()).await.unwrap();
-    tx.commit().await.unwrap();
+    site.drop_instance(&id).await;
     site.allocate(allocation(2, vec![wanted])).await.unwrap();
     let refusal = site.forge.release_instance(Request::new(request)).await.unwrap_err();
     assert_eq!(refusal.code(), Code::NotFound);
@@ -140,17 +137,8 @@ async fn a_released_instance_keeps_host_and_addresses_until_the_rules_let_go(dat
 async fn an_alert_against_deletion_refuses_a_release_and_is_named(database: &Database) {
     let (site, vpc) = ready_site(database).await;
     let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
-    let report = health::HealthReport {
-        source: "overrides.keep".into(),
-        alerts: vec![alert("SkuValidation", "disk", &["PreventInstanceDeletion"])],
-        ..Default::default()
-    };
-    let entry = forge::HealthReportEntry { report: Some(report), mode: 0 };
-    let insert = forge::InsertMachineHealthReportRequest {
-        machine_id: Some((&host(1)).into()),
-        health_report_entry: Some(entry),
-    };
-    site.forge.insert_machine_health_report(Request::new(insert)).await.unwrap();
+    let alerts = vec![alert("SkuValidation", "disk", &["PreventInstanceDeletion"])];
+    site.put_report(&host(1), "overrides.keep", HealthReportApplyMode::Merge, alerts).await.unwrap();
     let request = forge::InstanceReleaseRequest { id: instance.id, ..Default::default() };
     let refusal = site.forge.release_instance(Request::new(request)).await.unwrap_err();
     assert_eq!(refusal.code(), Code::FailedPrecondition);
@@ -161,9 +149,7 @@ async fn what_a_forgotten_instance_had_only_an_operator_frees(database: &Databas
     let (site, vpc) = ready_site(database).await;
     let id = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap().id.unwrap();
     let key: controller::InstanceId = id.value.parse().unwrap();
-    let mut tx = site.store.write().await.unwrap();
-    tx.forget_host(&host(1)).await.unwrap();
-    tx.commit().await.unwrap();
+    site.forget_host(1).await;
     let held = async || {
         let held = site.store.read().await.unwrap().addresses_of(&id.value).await.unwrap();
         held.iter().map(|held| (held.address.to_string(), held.forgotten_at.is_some())).collect::<Vec<_>>()
@@ -199,9 +185,7 @@ async fn a_hostname_counts_once_the_dpu_has_confirmed_it(database: &Database) {
     let (site, vpc) = ready_site(database).await;
     let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
     let id = instance.id.clone().unwrap();
-    site.put_in_state(&host(1), "Assigned/Ready").await;
-    site.use_admin_network(&host(1), false).await;
-    site.acknowledge_all(1).await;
+    site.put_in_use().await;
     let rename = async |hostname: &str| {
         let mut config = instance.config.clone().unwrap();
         config.tenant.as_mut().unwrap().hostname = Some(hostname.into());
@@ -227,7 +211,7 @@ async fn a_hostname_counts_once_the_dpu_has_confirmed_it(database: &Database) {
     assert_eq!((status.configs_synced(), status.tenant.unwrap().state()), (SyncState::Synced, TenantState::Ready));
 }
 
-async fn a_config_counts_once_a_dpu_that_says_its_version_says_this_one(database: &Database) {
+async fn a_config_counts_once_a_dpu_says_its_version(database: &Database) {
     let (site, vpc) = ready_site(database).await;
     let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
     let id = instance.id.clone().unwrap();
@@ -250,12 +234,11 @@ async fn a_config_counts_once_a_dpu_that_says_its_version_says_this_one(database
     }
 }
 
-async fn a_renamed_host_and_a_dpu_at_another_place_are_for_the_dpus_to_confirm(database: &Database) {
+async fn a_renamed_host_and_a_moved_dpu_have_to_be_confirmed(database: &Database) {
     let (site, _) = ready_site(database).await;
-    let file = controller::SiteFile::parse("site.yaml", &crate::support::site_text(2)).unwrap();
-    let mut hosts = controller::check_hosts(&file.hosts, &"Ready".into()).unwrap();
+    let mut hosts = new_hosts(2);
     let version = async |hosts: &[controller::store::NewHost]| {
-        controller::add_hosts(&site.store, Some(&site.network), hosts, Timestamp::now()).await.unwrap();
+        site.add(hosts).await;
         site.store.read().await.unwrap().host(&host(1)).await.unwrap().unwrap().network_version.number()
     };
     hosts[0].bmc.url = "https://192.0.2.9".into();
@@ -263,9 +246,7 @@ async fn a_renamed_host_and_a_dpu_at_another_place_are_for_the_dpus_to_confirm(d
     hosts[0].name = "renamed".into();
     assert_eq!(version(&hosts).await, 2);
     assert_eq!(version(&hosts).await, 2);
-    let mut tx = site.store.write().await.unwrap();
-    tx.forget_dpu(&dpu(1, 0)).await.unwrap();
-    tx.commit().await.unwrap();
+    site.forget_dpu(&dpu(1, 0)).await;
     let former = hosts[0].dpus.remove(0);
     assert_eq!(version(&hosts).await, 3, "the second DPU is the primary one now");
     hosts[0].dpus.push(former);

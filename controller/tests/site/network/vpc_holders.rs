@@ -6,11 +6,11 @@ use controller::{
     store::Virtualization,
 };
 
-use crate::support::{Database, TestSite, allocation, host, interface};
+use crate::support::{Database, TestSite, allocation, host, interface, new_hosts};
 
 on_each_database! {
-    a_forgotten_instance_holds_its_vpc_until_an_operator_frees_its_addresses,
-    the_end_of_a_peering_holds_a_vpc_until_the_other_ones_dpus_confirm_it,
+    a_forgotten_instance_holds_its_vpc_until_it_is_freed,
+    the_end_of_a_peering_holds_a_vpc_until_it_is_confirmed,
     a_forgotten_instance_holds_the_former_peer_of_its_vpc_too,
 }
 
@@ -35,26 +35,20 @@ async fn delete(site: &TestSite, name: &str) -> Option<String> {
     refusal
 }
 
-async fn forget_host(site: &TestSite, n: u32) {
-    let mut tx = site.store.write().await.unwrap();
-    tx.forget_host(&host(n)).await.unwrap();
-    tx.commit().await.unwrap();
-}
-
 async fn free(site: &TestSite, address: &str) {
     let mut tx = site.store.write().await.unwrap();
     assert!(tx.release_forgotten(address.parse().unwrap()).await.unwrap());
     tx.commit().await.unwrap();
 }
 
-async fn a_forgotten_instance_holds_its_vpc_until_an_operator_frees_its_addresses(database: &Database) {
+async fn a_forgotten_instance_holds_its_vpc_until_it_is_freed(database: &Database) {
     for virtualization in [Virtualization::Etv, Virtualization::Fnn] {
         let site = TestSite::start(&database.url).await;
         let red = site.vpc_of(virtualization, "red", &["192.0.2.0/24", "2001:db8::/64"]).await;
         site.acknowledge_all(1).await;
         let id = site.allocate(allocation(1, vec![interface(&red.prefixes[0])])).await.unwrap().id.unwrap().value;
         assert_eq!(delete(&site, "red").await.unwrap(), format!("VPC `red` is used by instance {id}"));
-        forget_host(&site, 1).await;
+        site.forget_host(1).await;
         let last = if virtualization == Virtualization::Etv { 2 } else { 1 };
         for address in [format!("192.0.2.{last}"), format!("2001:db8::{last}")] {
             let refusal = delete(&site, "red").await.unwrap();
@@ -63,17 +57,11 @@ async fn a_forgotten_instance_holds_its_vpc_until_an_operator_frees_its_addresse
             free(&site, &address).await;
         }
         assert_eq!(delete(&site, "red").await, None);
-        add_hosts_again(&site).await;
+        site.add(&new_hosts(2)).await;
     }
 }
 
-async fn add_hosts_again(site: &TestSite) {
-    let file = controller::SiteFile::parse("site.yaml", &crate::support::site_text(2)).unwrap();
-    let hosts = controller::check_hosts(&file.hosts, &"Ready".into()).unwrap();
-    controller::add_hosts(&site.store, Some(&site.network), &hosts, Timestamp::now()).await.unwrap();
-}
-
-async fn the_end_of_a_peering_holds_a_vpc_until_the_other_ones_dpus_confirm_it(database: &Database) {
+async fn the_end_of_a_peering_holds_a_vpc_until_it_is_confirmed(database: &Database) {
     let site = TestSite::start(&database.url).await;
     let mine = site.vpc("mine", &["192.0.2.0/24"]).await;
     site.vpc("other", &["198.51.100.0/24"]).await;
@@ -107,7 +95,7 @@ async fn a_forgotten_instance_holds_the_former_peer_of_its_vpc_too(database: &Da
         if before {
             end_peering(&site, "mine", "other").await;
         }
-        forget_host(&site, 1).await;
+        site.forget_host(1).await;
         if !before {
             end_peering(&site, "mine", "other").await;
         }
@@ -117,6 +105,6 @@ async fn a_forgotten_instance_holds_the_former_peer_of_its_vpc_too(database: &Da
         free(&site, "192.0.2.2").await;
         assert_eq!(delete(&site, "other").await, None);
         assert_eq!(delete(&site, "mine").await, None);
-        add_hosts_again(&site).await;
+        site.add(&new_hosts(2)).await;
     }
 }

@@ -14,8 +14,8 @@ on_each_database! {
     a_vpc_gets_numbers_that_no_other_has,
     prefixes_that_overlap_or_are_malformed_are_refused,
     a_routed_interface_is_a_link_of_its_own,
-    an_interface_of_a_dual_stack_segment_has_an_address_of_each_family,
-    peered_vpcs_are_told_to_the_dpus_of_both_and_have_to_be_confirmed,
+    a_dual_stack_interface_has_an_address_of_each_family,
+    peered_vpcs_are_told_to_both_and_have_to_be_confirmed,
     bridged_and_routed_vpcs_do_not_share_a_dpu,
     a_live_update_lets_go_of_a_loopback_that_no_interface_needs,
 }
@@ -118,7 +118,7 @@ async fn a_routed_interface_is_a_link_of_its_own(database: &Database) {
     assert_eq!((other.asn, other.network_virtualization_type), (65001, Some(0)), "on the site's own admin network");
 }
 
-async fn an_interface_of_a_dual_stack_segment_has_an_address_of_each_family(database: &Database) {
+async fn a_dual_stack_interface_has_an_address_of_each_family(database: &Database) {
     for (virtualization, address, gateway) in
         [(Virtualization::Etv, "2001:db8::2", "2001:db8::1/64"), (Virtualization::Fnn, "2001:db8::1", "2001:db8::/127")]
     {
@@ -151,16 +151,14 @@ async fn an_interface_of_a_dual_stack_segment_has_an_address_of_each_family(data
     }
 }
 
-async fn peered_vpcs_are_told_to_the_dpus_of_both_and_have_to_be_confirmed(database: &Database) {
+async fn peered_vpcs_are_told_to_both_and_have_to_be_confirmed(database: &Database) {
     let site = TestSite::start(&database.url).await;
     let green = site.vpc_of(Virtualization::Fnn, "green", &["192.0.2.0/24", "2001:db8::/64"]).await;
     let teal = site.vpc_of(Virtualization::Fnn, "teal", &["198.51.100.0/24"]).await;
     let blue = site.vpc("blue", &["203.0.113.0/24"]).await;
     site.acknowledge_all(1).await;
     let id = site.allocate(allocation(1, vec![interface(&teal.prefixes[0])])).await.unwrap().id.unwrap();
-    site.put_in_state(&host(1), "Assigned/Ready").await;
-    site.use_admin_network(&host(1), false).await;
-    site.acknowledge_all(1).await;
+    site.put_in_use().await;
     let synced = async || site.instance(&id).await.status.unwrap().configs_synced() == forge::SyncState::Synced;
     let port = async || site.config(&dpu(1, 0)).await.unwrap().tenant_interfaces.remove(0);
     assert!(synced().await);

@@ -10,12 +10,9 @@ use controller::Config;
 use proto::site::{
     ApplyRulesRequest, ApplyRulesResponse, HostSummary, ListHostsRequest, RuleFile, site_client::SiteClient,
 };
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 
-use crate::{
-    daemon::{Daemon, config, start},
-    support::site_text,
-};
+use crate::support::{Daemon, config_of, start};
 
 /// A pack of one file in which hosts stay in `Ready` after these arms.
 fn pack(arms: &str, more: &str) -> String {
@@ -40,21 +37,19 @@ fn tower() -> String {
     pack(".go(\"Gone\").when(|h| f7(h))", &format!("fn f0(h) {{ h.instance.present }}\n{functions}"))
 }
 
-struct Site {
+struct OperatedSite {
     daemon: Daemon,
     client: SiteClient<Channel>,
 }
 
-impl Site {
+impl OperatedSite {
     /// A site of some hosts with a pack of one file in force.
     async fn start(dir: &Path, rules: &str) -> Self {
-        let config = Config { rules: Some(dir.join("pack")), rules_changed_share: 1.0, ..config(dir, "") };
-        fs::write(dir.join("site.yaml"), site_text(8)).unwrap();
+        let config = Config { rules: Some(dir.join("pack")), rules_changed_share: 1.0, ..config_of(dir, 8, "") };
         fs::create_dir(dir.join("pack")).unwrap();
         fs::write(dir.join("pack/a.rhai"), rules).unwrap();
         let daemon = start(dir, config).await;
-        let endpoint = Endpoint::from_shared(format!("http://{}", daemon.address)).unwrap();
-        let client = SiteClient::new(endpoint.connect().await.unwrap());
+        let client = daemon.operators().await;
         Self { daemon, client }
     }
 
@@ -82,9 +77,9 @@ impl Site {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pack_that_asks_for_too_much_is_refused_while_the_site_goes_on() {
+async fn a_pack_that_asks_for_too_much_is_refused_on_the_side() {
     let dir = tempfile::tempdir().unwrap();
-    let site = Site::start(dir.path(), &pack(SMALL, "")).await;
+    let site = OperatedSite::start(dir.path(), &pack(SMALL, "")).await;
     let good = "cases: [{ name: a, facts: { state.path: Ready }, expect: { wait: Nothing } }]";
     let many = "dpus: 100000000\nbase: { state.path: Ready }\ncases: [{ name: a, expect: { wait: Nothing } }]";
     let (small, tower, slow) = (pack(SMALL, "// other\n"), tower(), slow());

@@ -1,6 +1,13 @@
 //! Which rules a controller starts with, and that memory and database agree on which are in force.
 
-use std::{fs, future::Future, path::Path, pin::pin, task::Poll, time::Duration};
+use std::{
+    fs,
+    future::Future,
+    path::{Path, PathBuf},
+    pin::pin,
+    task::Poll,
+    time::Duration,
+};
 
 use controller::{
     Config, DirtyHosts, Proposal, RulePacks, RuleSettings,
@@ -8,28 +15,29 @@ use controller::{
 };
 use sqlx::Connection;
 
-use crate::{
-    daemon::{config, refused, start},
-    support::{Database, TestSite, host},
-};
+use crate::support::{Database, TestSite, change_pack, config, copy_pack, host, refused, shipped_pack, start};
 
 on_each_database! {
     rules_that_cannot_be_used_any_more_are_not_replaced_unasked,
-    rules_are_put_in_force_to_the_end_even_if_whoever_asked_hangs_up,
+    rules_are_put_in_force_to_the_end_if_the_client_hangs_up,
     a_pack_of_which_only_tests_changed_is_kept_with_the_new_ones,
 }
 
-const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/managed_host");
-
 /// The shipped pack in a directory of its own, with a change that makes it another one.
 fn another_pack(dir: &Path) {
-    fs::create_dir(dir).unwrap();
-    for entry in fs::read_dir(SHIPPED).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
-        fs::copy(&entry, dir.join(entry.file_name().unwrap())).unwrap();
+    copy_pack(dir);
+    change_pack(dir);
+}
+
+/// Settings under which every pack of a directory is taken.
+fn settings(dir: PathBuf) -> RuleSettings {
+    RuleSettings {
+        switches: rules::Site::default(),
+        options: rules::LoadOptions::default(),
+        dir: Some(dir),
+        changed_share: 1.0,
+        replace: false,
     }
-    let ready = dir.join("ready.rhai");
-    let text = fs::read_to_string(&ready).unwrap();
-    fs::write(&ready, text.replace("Nothing is requested", "Nobody wants it")).unwrap();
 }
 
 async fn in_force(store: &Store) -> String {
@@ -40,7 +48,6 @@ async fn rules_that_cannot_be_used_any_more_are_not_replaced_unasked(database: &
     let dir = tempfile::tempdir().unwrap();
     let config = Config { database: database.url.clone(), ..config(dir.path(), "") };
     start(dir.path(), config.clone()).await.stop().await;
-    fs::remove_file(dir.path().join("address")).unwrap();
     let store = Store::open(&database.url).await.unwrap();
     let before = in_force(&store).await;
 
@@ -91,17 +98,10 @@ async fn drop_once(work: impl Future, holds: impl Fn() -> bool) {
     .await;
 }
 
-async fn rules_are_put_in_force_to_the_end_even_if_whoever_asked_hangs_up(database: &Database) {
+async fn rules_are_put_in_force_to_the_end_if_the_client_hangs_up(database: &Database) {
     let site = TestSite::start(&database.url).await;
-    let settings = RuleSettings {
-        switches: rules::Site::default(),
-        options: rules::LoadOptions::default(),
-        dir: Some(SHIPPED.into()),
-        changed_share: 1.0,
-        replace: false,
-    };
     let dirty = DirtyHosts::default();
-    let packs = RulePacks::open(site.store.clone(), dirty.clone(), settings).await.unwrap();
+    let packs = RulePacks::open(site.store.clone(), dirty.clone(), settings(shipped_pack())).await.unwrap();
     let before = packs.rules().current().hash().to_owned();
     let dir = tempfile::tempdir().unwrap();
     another_pack(&dir.path().join("other"));
@@ -125,14 +125,7 @@ async fn a_pack_of_which_only_tests_changed_is_kept_with_the_new_ones(database: 
     let pack = dir.path().join("pack");
     another_pack(&pack);
     fs::write(pack.join("notes.yaml"), "just: notes").unwrap();
-    let settings = RuleSettings {
-        switches: rules::Site::default(),
-        options: rules::LoadOptions::default(),
-        dir: Some(pack.clone()),
-        changed_share: 1.0,
-        replace: false,
-    };
-    let packs = RulePacks::open(site.store.clone(), DirtyHosts::default(), settings).await.unwrap();
+    let packs = RulePacks::open(site.store.clone(), DirtyHosts::default(), settings(pack.clone())).await.unwrap();
     let hash = packs.rules().current().hash().to_owned();
     let test = "cases: [{ name: rest, facts: { state.path: Ready }, expect: { wait: Nobody wants it } }]";
     fs::create_dir(pack.join("tests")).unwrap();

@@ -1,27 +1,24 @@
-use std::collections::HashMap;
+//! What operators and observers ask and report by name, and what they are refused.
 
-use proto::site::{self, site_server::Site as _};
+use proto::{
+    health,
+    site::{self, site_server::Site as _},
+};
 use tonic::{Code, Request};
 
-use crate::site::{TestSite, settings};
-
-fn event(kind: &str, arguments: &[(&str, &str)]) -> Request<site::HostEvent> {
-    let arguments: HashMap<String, String> =
-        arguments.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Request::new(site::HostEvent { host: "host-0".into(), kind: kind.into(), arguments })
-}
+use crate::support::{ManagedSite, alert, dpu, eventually, healthy, settings, shipped_pack};
 
 #[tokio::test]
 async fn events_facts_and_requests_are_known_by_name_or_refused() {
-    let site = TestSite::start(1, "Ready").await;
+    let site = ManagedSite::start(1, "Ready").await;
     for (kind, arguments) in [
         ("discovered", vec![]),
-        ("discovered", vec![("dpu", "host-0-dpu1")]),
+        ("discovered", vec![("dpu", "host-1-dpu1")]),
         ("bmc.lockdown", vec![("value", "enabled")]),
-        ("dpu.secure_boot", vec![("dpu", "host-0-dpu0"), ("value", "disabled")]),
-        ("dhcp_suppressed", vec![("mac", "02:00:00:00:00:01")]),
+        ("dpu.secure_boot", vec![("dpu", "host-1-dpu0"), ("value", "disabled")]),
+        ("dhcp_suppressed", vec![("mac", "02:00:00:00:01:01")]),
     ] {
-        site.site.report_host_event(event(kind, &arguments)).await.unwrap();
+        site.event(kind, &arguments).await.unwrap();
     }
     for (kind, arguments, words) in [
         ("discoverd", vec![], "did you mean `discovered`?"),
@@ -40,11 +37,11 @@ async fn events_facts_and_requests_are_known_by_name_or_refused() {
         ("rebooted", vec![("failed", "true")], "event `rebooted` has no argument `failed`: it has none"),
         ("dhcp_suppressed", vec![], "needs the argument `mac`"),
     ] {
-        let status = site.site.report_host_event(event(kind, &arguments)).await.unwrap_err();
+        let status = site.event(kind, &arguments).await.unwrap_err();
         assert_eq!(status.code(), Code::InvalidArgument, "{kind}");
         assert!(status.message().contains(words), "{}", status.message());
     }
-    let stored = site.record(0).await.events;
+    let stored = site.record(1).await.events;
     let kinds: Vec<&str> = stored.values().flatten().map(|event| event.kind.as_str()).collect();
     assert_eq!(kinds, ["discovered", "discovered"], "what is refused is not kept");
     for (kind, arguments, words) in [
@@ -63,74 +60,68 @@ async fn events_facts_and_requests_are_known_by_name_or_refused() {
     let request = |host: &str, kind: &str, withdraw| {
         Request::new(site::HostRequest { host: host.into(), kind: kind.into(), withdraw, ..Default::default() })
     };
-    site.site.request_host(request("host-0", "decommission", false)).await.unwrap();
-    assert_eq!(site.record(0).await.requests.len(), 1);
-    site.site.request_host(request("host-0", "decommission", true)).await.unwrap();
-    assert_eq!(site.record(0).await.requests, []);
-    let status = site.site.request_host(request("host-0", "decomission", false)).await.unwrap_err();
+    site.operators.request_host(request("host-1", "decommission", false)).await.unwrap();
+    assert_eq!(site.record(1).await.requests.len(), 1);
+    site.operators.request_host(request("host-1", "decommission", true)).await.unwrap();
+    assert_eq!(site.record(1).await.requests, []);
+    let status = site.operators.request_host(request("host-1", "decomission", false)).await.unwrap_err();
     assert!(status.message().contains("did you mean `decommission`?"), "{}", status.message());
-    let status = site.site.request_host(request("host-0", "maintenance", false)).await.unwrap_err();
+    let status = site.operators.request_host(request("host-1", "maintenance", false)).await.unwrap_err();
     assert!(status.message().contains("known are power_on, power_off, power_cycle, bmc_reset"), "{}", status.message());
-    let status = site.site.request_host(request("host-9", "decommission", false)).await.unwrap_err();
+    let status = site.operators.request_host(request("host-9", "decommission", false)).await.unwrap_err();
     assert_eq!(status.code(), Code::NotFound);
 }
 
 #[tokio::test]
 async fn hosts_dpus_and_addresses_are_listed_by_name() {
-    let site = TestSite::start(2, "Ready").await;
+    let site = ManagedSite::start(2, "Ready").await;
     let running = site.reconcile(settings());
-    let hosts = site.site.list_hosts(Request::new(site::ListHostsRequest::default())).await.unwrap().into_inner().hosts;
+    let hosts = site.list_hosts().await;
     let names: Vec<_> = hosts.iter().map(|host| (host.name.as_str(), host.state.as_str(), host.dpus)).collect();
-    assert_eq!(names, [("host-0", "Ready", 2), ("host-1", "Ready", 2)]);
-    site.acknowledge(0, 0).await;
+    assert_eq!(names, [("host-1", "Ready", 2), ("host-2", "Ready", 2)]);
+    site.acknowledge(&dpu(1, 0)).await;
     let host = |host: &str| Request::new(site::HostRef { host: host.into() });
-    let detail = site.site.get_host(host("host-0")).await.unwrap().into_inner();
+    let detail = site.operators.get_host(host("host-1")).await.unwrap().into_inner();
     assert_eq!(detail.summary.unwrap().dpus_ready, 1);
     assert!(detail.use_admin_network && detail.dpus[0].primary && !detail.dpus[0].loopback_ip.is_empty());
-    assert!(!serde_json::to_string(&detail.actions).unwrap().contains(crate::bmc::PASSWORD));
-    let addresses =
-        site.site.list_addresses(Request::new(site::ListAddressesRequest {})).await.unwrap().into_inner().addresses;
-    assert!(addresses.iter().any(|held| held.owner == "host-1-dpu1" && held.pool == "loopback"), "{addresses:#?}");
-    assert_eq!(site.site.get_host(host("nobody")).await.unwrap_err().code(), Code::NotFound);
+    assert!(!serde_json::to_string(&detail.actions).unwrap().contains(testbed::BMC_PASSWORD));
+    let addresses = site.list_addresses().await;
+    assert!(addresses.iter().any(|held| held.owner == "host-2-dpu1" && held.pool == "loopback"), "{addresses:#?}");
+    assert_eq!(site.operators.get_host(host("nobody")).await.unwrap_err().code(), Code::NotFound);
 
-    site.site.forget_dpu(Request::new(site::ForgetDpuRequest { dpu: "host-1-dpu1".into() })).await.unwrap();
-    let dpus = site.site.list_dpus(Request::new(site::ListDpusRequest::default())).await.unwrap().into_inner().dpus;
-    assert_eq!(dpus.len(), 3);
+    site.operators.forget_dpu(Request::new(site::ForgetDpuRequest { dpu: "host-2-dpu1".into() })).await.unwrap();
+    assert_eq!(site.list_dpus().await.len(), 3);
     running.stop().await;
 }
 
 #[tokio::test]
-async fn a_forgotten_dpu_keeps_its_addresses_until_an_operator_frees_them() {
-    let site = TestSite::start(1, "Ready").await;
+async fn a_forgotten_dpus_addresses_are_free_by_an_operator_alone() {
+    let site = ManagedSite::start(1, "Ready").await;
     let vpc = site.create_vpc().await;
-    let instance = site.create_instance(0, &vpc).await;
-    let forget = || Request::new(site::ForgetDpuRequest { dpu: "host-0-dpu1".into() });
-    let held = async || {
-        let answer = site.site.list_addresses(Request::new(site::ListAddressesRequest {})).await.unwrap();
-        answer.into_inner().addresses.into_iter().map(|held| (held.address, held.owner)).collect::<Vec<_>>()
-    };
+    let instance = site.create_instance(1, &vpc).await;
+    let forget = || Request::new(site::ForgetDpuRequest { dpu: "host-1-dpu1".into() });
+    let held =
+        async || site.list_addresses().await.into_iter().map(|held| (held.address, held.owner)).collect::<Vec<_>>();
     let free = async |address: &str| {
         let request = site::ReleaseAddressRequest { address: address.into() };
-        site.site.release_address(Request::new(request)).await.map_err(|status| status.code())
+        site.operators.release_address(Request::new(request)).await.map_err(|status| status.code())
     };
 
     // Its host carries an instance: the other DPU's word alone must not give the instance's address away.
-    let refusal = site.site.forget_dpu(forget()).await.unwrap_err();
+    let refusal = site.operators.forget_dpu(forget()).await.unwrap_err();
     assert_eq!(refusal.code(), Code::FailedPrecondition);
     assert!(refusal.message().contains(&instance.value), "{refusal}");
-    let mut tx = site.store.write().await.unwrap();
-    tx.release_instance(instance.value.parse().unwrap()).await.unwrap();
-    tx.commit().await.unwrap();
+    site.drop_instance(&instance).await;
 
     let before = held().await;
-    let (loopback, _) = before.iter().find(|(_, owner)| owner == "host-0-dpu1").unwrap();
+    let (loopback, _) = before.iter().find(|(_, owner)| owner == "host-1-dpu1").unwrap();
     assert_eq!(free(loopback).await.unwrap_err(), Code::FailedPrecondition);
-    site.site.forget_dpu(forget()).await.unwrap();
+    site.operators.forget_dpu(forget()).await.unwrap();
     assert_eq!(held().await.len(), before.len());
-    let listed = site.site.list_addresses(Request::new(site::ListAddressesRequest {})).await.unwrap().into_inner();
-    let forgotten: Vec<_> = listed.addresses.iter().filter(|held| !held.forgotten_at.is_empty()).collect();
+    let listed = site.list_addresses().await;
+    let forgotten: Vec<_> = listed.iter().filter(|held| !held.forgotten_at.is_empty()).collect();
     assert_eq!(forgotten.len(), 2, "its loopback and its admin address");
-    assert!(forgotten.iter().all(|held| held.owner == crate::site::dpu_id(0, 1).as_str()), "{forgotten:?}");
+    assert!(forgotten.iter().all(|held| held.owner == dpu(1, 1).as_str()), "{forgotten:?}");
     free(loopback).await.unwrap();
     assert_eq!(held().await.len(), before.len() - 1);
     assert_eq!(free(loopback).await.unwrap_err(), Code::NotFound);
@@ -139,16 +130,16 @@ async fn a_forgotten_dpu_keeps_its_addresses_until_an_operator_frees_them() {
 
 #[tokio::test]
 async fn rules_are_tried_before_they_are_in_force_and_refused_whole() {
-    let site = TestSite::start(2, "Ready").await;
+    let site = ManagedSite::start(2, "Ready").await;
     let apply = async |files: Vec<site::RuleFile>, dry_run, force| {
         let request = site::ApplyRulesRequest { files, dry_run, force };
-        site.site.apply_rules(Request::new(request)).await.unwrap().into_inner()
+        site.operators.apply_rules(Request::new(request)).await.unwrap().into_inner()
     };
     let packs = async || {
-        let answer = site.site.list_rule_packs(Request::new(site::ListRulePacksRequest {})).await.unwrap();
+        let answer = site.operators.list_rule_packs(Request::new(site::ListRulePacksRequest {})).await.unwrap();
         answer.into_inner().packs
     };
-    let shipped = shipped_pack();
+    let shipped = shipped_files();
     let first = packs().await;
     assert!(first.len() == 1 && first[0].in_force && first[0].states > 20, "{first:?}");
 
@@ -179,7 +170,7 @@ async fn rules_are_tried_before_they_are_in_force_and_refused_whole() {
     assert_eq!((now.len(), now[0].hash.as_str(), now[0].in_force), (2, answer.hash.as_str(), true));
 
     let rollback = site::RollbackRulesRequest { hash: first[0].hash.clone(), ..Default::default() };
-    let answer = site.site.rollback_rules(Request::new(rollback)).await.unwrap().into_inner();
+    let answer = site.operators.rollback_rules(Request::new(rollback)).await.unwrap().into_inner();
     assert!(answer.applied && answer.hash == first[0].hash, "{answer:?}");
 
     // Without the state the hosts are in they would be stranded.
@@ -189,15 +180,14 @@ async fn rules_are_tried_before_they_are_in_force_and_refused_whole() {
     assert!(!answer.applied, "{answer:?}");
 }
 
-pub fn shipped_pack() -> Vec<site::RuleFile> {
-    let dir = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/managed_host"));
-    let files = controller::read_pack_dir(dir).unwrap();
+pub(super) fn shipped_files() -> Vec<site::RuleFile> {
+    let files = controller::read_pack_dir(&shipped_pack()).unwrap();
     files.into_iter().map(|file| site::RuleFile { path: file.path, text: file.text }).collect()
 }
 
 #[tokio::test]
-async fn misspelt_names_of_operators_are_refused_and_those_of_dpus_shown_and_counted() {
-    let site = TestSite::start(1, "Ready").await;
+async fn misspelt_names_are_refused_but_those_of_dpus_are_counted() {
+    let site = ManagedSite::start(1, "Ready").await;
     let running = site.reconcile(settings());
     for (probe, class, words) in [
         (
@@ -211,21 +201,17 @@ async fn misspelt_names_of_operators_are_refused_and_those_of_dpus_shown_and_cou
         assert_eq!(status.code(), Code::InvalidArgument);
         assert!(status.message().contains(words), "{}", status.message());
     }
-    assert_eq!(site.explain(0).await.undeclared, Vec::<String>::new());
-    let report = crate::site::Report { alert: Some(("BgpStat", "PreventAllocation")), ..Default::default() };
-    site.report(0, 1, report).await;
-    let names = ["probe BgpStat of host-0-dpu1", "classification PreventAllocation of BgpStat of host-0-dpu1"];
-    assert_eq!(site.explain(0).await.undeclared, names);
-    let host = Request::new(site::HostRef { host: "host-0".into() });
-    let detail = site.site.get_host(host).await.unwrap().into_inner();
+    assert_eq!(site.explain(1).await.undeclared, Vec::<String>::new());
+    let mut report = healthy(&dpu(1, 1));
+    let alerts = vec![alert("BgpStat", "", &["PreventAllocation"])];
+    report.dpu_health = Some(health::HealthReport { alerts, ..Default::default() });
+    site.report(report).await.unwrap();
+    let names = ["probe BgpStat of host-1-dpu1", "classification PreventAllocation of BgpStat of host-1-dpu1"];
+    assert_eq!(site.explain(1).await.undeclared, names);
+    let host = Request::new(site::HostRef { host: "host-1".into() });
+    let detail = site.operators.get_host(host).await.unwrap().into_inner();
     assert_eq!(detail.undeclared, names);
     assert!(detail.alerts.iter().any(|alert| alert.probe == "BgpStat"), "kept");
-    for _ in 0..200 {
-        if running.counters().names_undeclared() == 2 {
-            running.stop().await;
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(25)).await;
-    }
-    panic!("{} names are counted", running.counters().names_undeclared());
+    eventually("both names to be counted", async || running.counters.names_undeclared() == 2).await;
+    running.stop().await;
 }

@@ -1,11 +1,20 @@
-use std::{sync::atomic::Ordering, time::Duration};
+//! The Redfish client: what it asks, what it makes of answers, and what it does not follow.
 
+use std::time::Duration;
+
+use axum::{Json, Router, http::StatusCode, routing};
 use controller::{Bmc, BmcError, PowerState, Redfish, RedfishSettings, ResetType, store};
+use serde_json::{Value, json};
+use testbed::{BMC_PASSWORD, BmcFaults, SimBmc};
 
-use crate::bmc::{PASSWORD, RedfishServer, USER};
+use crate::support::bmc_at;
 
-fn access(url: &str) -> store::Bmc {
-    store::Bmc { url: url.into(), username: USER.into(), password: PASSWORD.into(), ..store::Bmc::default() }
+/// Serves what no simulated BMC would.
+async fn serve(answers: Router) -> store::Bmc {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, answers).await.unwrap() });
+    bmc_at(&url)
 }
 
 fn client() -> Redfish {
@@ -13,63 +22,54 @@ fn client() -> Redfish {
 }
 
 #[tokio::test]
-async fn resets_reach_the_system_and_those_that_change_nothing_are_not_sent() {
-    let server = RedfishServer::start().await;
-    let (client, bmc) = (client(), access(&server.url));
+async fn resets_that_would_change_nothing_are_not_sent() {
+    let server = SimBmc::start(BmcFaults { terse: true, ..BmcFaults::default() }).await.unwrap();
+    let (client, bmc) = (client(), bmc_at(server.url()));
     assert_eq!(client.system(&bmc).await.unwrap().power, Some(PowerState::On));
     for reset in [ResetType::On, ResetType::ForceOff, ResetType::ForceOff, ResetType::ForceRestart] {
         client.reset(&bmc, reset).await.unwrap();
     }
     // On was on already, the second ForceOff found it off, and what is off is not restarted but powered on.
-    assert_eq!(server.machine.resets(), ["ForceOff", "On"]);
+    assert_eq!(server.resets(), ["ForceOff", "On"]);
 }
 
 #[tokio::test]
 async fn every_failure_is_told_apart_and_none_tells_the_password() {
-    let server = RedfishServer::start().await;
-    let (client, right) = (client(), access(&server.url));
+    let server = SimBmc::start(BmcFaults { terse: true, ..BmcFaults::default() }).await.unwrap();
+    let (client, right) = (client(), bmc_at(server.url()));
     let wrong = store::Bmc { password: "susie".into(), ..right.clone() };
     let error = client.system(&wrong).await.unwrap_err();
     assert!(matches!(error, BmcError::Unauthorized { .. }) && !error.retryable(), "{error}");
 
-    server.machine.broken.store(true, Ordering::SeqCst);
+    server.set_faults(|faults| faults.down = true);
     let error = client.reset(&right, ResetType::ForceRestart).await.unwrap_err();
     assert!(matches!(error, BmcError::Refused { status: 503, .. }) && error.retryable(), "{error}");
     assert!(error.to_string().ends_with("503 while resetting the system: The service is shutting down."), "{error}");
 
-    server.machine.hangs.store(true, Ordering::SeqCst);
+    server.set_faults(|faults| faults.hangs = true);
     let error = client.system(&right).await.unwrap_err();
     assert!(matches!(error, BmcError::Late { .. }) && error.retryable(), "{error}");
 
-    let error = client.system(&access("http://127.0.0.1:1")).await.unwrap_err();
+    let error = client.system(&bmc_at("http://127.0.0.1:1")).await.unwrap_err();
     assert!(matches!(error, BmcError::Unreachable { .. }) && error.retryable(), "{error}");
-    assert!(matches!(client.system(&access("")).await, Err(BmcError::NoAddress)));
-    let hidden = client.system(&access("ftp://root:calvin-and-hobbes@bmc")).await.unwrap_err();
+    assert!(matches!(client.system(&bmc_at("")).await, Err(BmcError::NoAddress)));
+    let hidden = client.system(&bmc_at(&format!("ftp://root:{BMC_PASSWORD}@bmc"))).await.unwrap_err();
     assert!(matches!(hidden, BmcError::BadAddress { .. }));
     for text in [hidden.to_string(), format!("{hidden:?}"), format!("{right:?}")] {
-        assert!(!text.contains(PASSWORD), "{text}");
+        assert!(!text.contains(BMC_PASSWORD), "{text}");
     }
 }
 
 #[tokio::test]
 async fn a_link_away_from_the_bmc_is_not_followed() {
-    let app = axum::Router::new().route(
-        "/redfish/v1/Systems",
-        axum::routing::get(async || {
-            axum::Json(serde_json::json!({"Members": [{"@odata.id": "http://127.0.0.2:9/x"}]}))
-        }),
-    );
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
-    let error = client().system(&access(&url)).await.unwrap_err();
+    let away = async || Json(json!({"Members": [{"@odata.id": "http://127.0.0.2:9/x"}]}));
+    let bmc = serve(Router::new().route("/redfish/v1/Systems", routing::get(away))).await;
+    let error = client().system(&bmc).await.unwrap_err();
     assert!(error.to_string().contains("leads away from the BMC"), "{error}");
 }
 
 #[tokio::test]
-async fn secure_boot_tasks_firmware_and_bios_are_where_redfish_has_them() {
-    use axum::{Json, Router, http::StatusCode, routing};
-    use serde_json::{Value, json};
+async fn secure_boot_tasks_firmware_and_bios_are_found() {
     let answer = |body: Value| routing::get(async move || Json(body));
     let accepted = || {
         routing::post(async |Json(body): Json<Value>| {
@@ -92,9 +92,7 @@ async fn secure_boot_tasks_firmware_and_bios_are_where_redfish_has_them() {
         .route("/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate", accepted())
         .route("/redfish/v1/TaskService/Tasks/7", answer(json!({"TaskState": "Running", "PercentComplete": 40})))
         .route("/redfish/v1/Systems/Bluefield/Bios", answer(json!({"Actions": {}})));
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let bmc = access(&format!("http://{}", listener.local_addr().unwrap()));
-    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+    let bmc = serve(app).await;
 
     let client = client();
     assert_eq!(client.secure_boot(&bmc).await.unwrap(), controller::SecureBoot::Disabled);

@@ -1,67 +1,30 @@
 //! A database that fails under a controller: a disk that runs full, a file that goes away, a server that is silent.
 
-use std::{
-    fs,
-    io::Write,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::{fs, path::Path, time::Duration};
 
 use controller::{Config, store::Store};
 use proto::forge;
 use sqlx::{AnyConnection, Connection, Row};
+use testbed::real::SmallDisk;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, copy},
     net::{TcpListener, TcpStream},
     sync::watch,
-    time::{Instant, sleep, timeout},
+    time::{sleep, timeout},
 };
 use tonic::{Code, Status, transport::Endpoint};
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
-use crate::{
-    daemon::{Daemon, config, start},
-    support::{Database, dpu},
-};
+use crate::support::{Daemon, Database, config, dpu, eventually, healthy, start};
 
 const SERVING: i32 = 1;
 const NOT_SERVING: i32 = 2;
 
-/// A small file system in memory, mounted until this is dropped.
-struct SmallDisk(PathBuf);
+/// A disk that is small enough to fill.
+const SMALL: &str = "8m";
 
-impl SmallDisk {
-    /// None, and said so, where nothing can be mounted.
-    fn mount(at: &Path) -> Option<Self> {
-        fs::create_dir_all(at).unwrap();
-        let mut mount = Command::new("mount");
-        let done = mount.args(["-t", "tmpfs", "-o", "size=8m,mode=700", "tmpfs"]).arg(at).status();
-        if !done.is_ok_and(|status| status.success()) {
-            eprintln!("SKIPPED: nothing can be mounted here");
-            return None;
-        }
-        Some(Self(at.to_owned()))
-    }
-
-    fn fill(&self) {
-        let mut file = fs::File::create(self.0.join("ballast")).unwrap();
-        while file.write(&[0; 4096]).is_ok_and(|written| written > 0) {}
-    }
-
-    fn free(&self) {
-        fs::remove_file(self.0.join("ballast")).unwrap();
-    }
-
-    fn database(&self) -> String {
-        format!("sqlite:{}", self.0.join("site.db").display())
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
-    }
+fn database_on(disk: &SmallDisk) -> String {
+    format!("sqlite:{}", disk.path().join("site.db").display())
 }
 
 async fn note(store: &Store, value: &str) -> Result<(), controller::store::StoreError> {
@@ -73,17 +36,17 @@ async fn note(store: &Store, value: &str) -> Result<(), controller::store::Store
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn needs_root_a_commit_that_fails_stops_no_later_one() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(disk) = SmallDisk::mount(&dir.path().join("disk")) else { return };
-    let store = Store::open(&disk.database()).await.unwrap();
+    let Some(disk) = SmallDisk::mount(&dir.path().join("disk"), SMALL) else { return };
+    let store = Store::open(&database_on(&disk)).await.unwrap();
     note(&store, "kept").await.unwrap();
-    disk.fill();
+    let ballast = disk.fill();
     for _ in 0..3 {
         let refusal = note(&store, "lost").await.unwrap_err();
         assert!(refusal.retryable() && refusal.to_string().contains("database or disk is full"), "{refusal}");
         let kept = store.read().await.unwrap().site_note("test").await.unwrap();
         assert_eq!(kept.as_deref(), Some("kept"), "what was not committed is not read");
     }
-    disk.free();
+    drop(ballast);
     note(&store, "new").await.unwrap();
     assert_eq!(store.read().await.unwrap().site_note("test").await.unwrap().as_deref(), Some("new"));
 }
@@ -91,37 +54,27 @@ async fn needs_root_a_commit_that_fails_stops_no_later_one() {
 async fn report(address: &str) -> Result<(), Status> {
     let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
     let channel = endpoint.connect().await.map_err(|error| Status::unavailable(error.to_string()))?;
-    let status = forge::DpuNetworkStatus {
-        dpu_machine_id: Some((&dpu(1, 0)).into()),
-        dpu_health: Some(Default::default()),
-        ..Default::default()
-    };
-    forge::forge_client::ForgeClient::new(channel).record_dpu_network_status(status).await.map(drop)
+    forge::forge_client::ForgeClient::new(channel).record_dpu_network_status(healthy(&dpu(1, 0))).await.map(drop)
 }
 
 /// Waits until both services' health is as wanted.
 async fn health_becomes(daemon: &Daemon, wanted: i32) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    let channel = Endpoint::from_shared(format!("http://{}", daemon.address)).unwrap().connect().await.unwrap();
+    let channel = daemon.channel().await;
     for service in ["forge.Forge", "site.Site"] {
-        loop {
+        eventually(&format!("health of {service} to be {wanted}"), async || {
             let check = HealthCheckRequest { service: service.into() };
-            let status = HealthClient::new(channel.clone()).check(check).await.unwrap().into_inner().status;
-            if status == wanted {
-                break;
-            }
-            assert!(Instant::now() < deadline, "health of {service} stays {status}, wanted is {wanted}");
-            sleep(Duration::from_millis(100)).await;
-        }
+            HealthClient::new(channel.clone()).check(check).await.unwrap().into_inner().status == wanted
+        })
+        .await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn needs_root_health_and_metrics_say_that_nothing_can_be_written() {
+async fn needs_root_health_and_metrics_tell_of_a_full_disk() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(disk) = SmallDisk::mount(&dir.path().join("disk")) else { return };
+    let Some(disk) = SmallDisk::mount(&dir.path().join("disk"), SMALL) else { return };
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let config = Config { database: disk.database(), metrics_listen: Some(free), ..config(dir.path(), "") };
+    let config = Config { database: database_on(&disk), metrics_listen: Some(free), ..config(dir.path(), "") };
     let daemon = start(dir.path(), config).await;
     let metrics = async || reqwest::get(format!("http://{free}/metrics")).await.unwrap().text().await.unwrap();
     health_becomes(&daemon, SERVING).await;
@@ -129,7 +82,7 @@ async fn needs_root_health_and_metrics_say_that_nothing_can_be_written() {
     let text = metrics().await;
     assert!(text.contains("\ndatabase_writable 1\n") && text.contains("\ndatabase_write_failures_total 0\n"), "{text}");
 
-    disk.fill();
+    let ballast = disk.fill();
     // Whether anybody writes or not.
     health_becomes(&daemon, NOT_SERVING).await;
     assert_eq!(report(&daemon.address).await.unwrap_err().code(), Code::Unavailable);
@@ -137,7 +90,7 @@ async fn needs_root_health_and_metrics_say_that_nothing_can_be_written() {
     let failures = text.lines().find_map(|line| line.strip_prefix("database_write_failures_total "));
     assert!(text.contains("\ndatabase_writable 0\n") && failures.is_some_and(|count| count != "0"), "{text}");
 
-    disk.free();
+    drop(ballast);
     health_becomes(&daemon, SERVING).await;
     report(&daemon.address).await.unwrap();
     assert!(metrics().await.contains("\ndatabase_writable 1\n"));
@@ -145,7 +98,7 @@ async fn needs_root_health_and_metrics_say_that_nothing_can_be_written() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_file_that_goes_away_ends_the_controller_and_acknowledges_nothing() {
+async fn a_database_file_that_goes_away_ends_the_controller() {
     type Harm = fn(&Path);
     let harms: [(&str, Harm); 5] = [
         ("removed", |file| fs::remove_file(file).unwrap()),
@@ -257,27 +210,19 @@ async fn needs_postgres_a_server_that_was_silent_ends_no_controller() {
         proxy.flow.send(Flow::Stalled).unwrap();
         sleep(Duration::from_secs(7)).await;
         proxy.flow.send(after).unwrap();
-        let deadline = Instant::now() + Duration::from_secs(30);
-        loop {
+        eventually("the lock to be taken again", async || {
+            assert!(!daemon.task.is_finished(), "{after:?}: the controller has ended");
             let now = holders(&mut direct).await;
-            if now.len() == 1 && now != former && report(&daemon.address).await.is_ok() {
-                break;
-            }
-            assert!(!daemon.task.is_finished(), "{after:?}: {:?}", daemon.task.await);
-            assert!(Instant::now() < deadline, "{after:?}: the lock is not taken anew: {former:?}, {now:?}");
-            sleep(Duration::from_millis(100)).await;
-        }
+            now.len() == 1 && now != former && report(&daemon.address).await.is_ok()
+        })
+        .await;
         daemon.stop().await;
-        let deadline = Instant::now() + Duration::from_secs(5);
-        while !holders(&mut direct).await.is_empty() {
-            assert!(Instant::now() < deadline, "{after:?}: the lock is kept");
-            sleep(Duration::from_millis(20)).await;
-        }
+        eventually("the lock to be given back", async || holders(&mut direct).await.is_empty()).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn needs_postgres_a_controller_whose_lock_was_taken_meanwhile_ends() {
+async fn needs_postgres_a_controller_whose_lock_was_taken_ends() {
     let Some(database) = Database::postgres().await else { return };
     let (address, name) = database.url.rsplit_once('@').unwrap().1.split_once('/').unwrap();
     let proxy = Proxy::start(address.to_owned()).await;

@@ -2,22 +2,22 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use controller::{Config, ServeError, SiteFile, Timestamp, add_hosts, check_hosts, serve};
+use controller::{Config, ServeError, SiteFile, Timestamp, serve};
 use proto::{
-    forge::{self, forge_client::ForgeClient, forge_server::Forge},
-    site::{self, site_client::SiteClient},
+    forge::{self, forge_server::Forge},
+    site,
 };
-use tonic::{Code, Request, Status, transport::Endpoint};
+use tonic::{Code, Request, Status};
 
-use crate::{
-    daemon::{config, refused, start},
-    support::{Database, TestSite, acknowledgement, allocation, dpu, host, interface, ready_site, site_text},
+use crate::support::{
+    Database, TestSite, allocation, config, dpu, healthy, host, interface, new_hosts, ready_site, refused, site_text,
+    start,
 };
 
 on_each_database! {
-    a_dpu_that_runs_what_the_site_never_gave_is_told_nothing_else,
-    a_request_that_says_what_runs_is_held_before_the_first_report,
-    an_instance_network_that_the_site_never_gave_counts_and_one_of_another_instance_does_not,
+    a_dpu_that_runs_what_the_site_never_gave_is_held,
+    a_request_that_says_what_runs_is_held_before_any_report,
+    a_foreign_instance_network_holds_its_own_instances_dpu,
     what_comes_back_goes_on_where_its_versions_ended,
 }
 
@@ -32,7 +32,7 @@ async fn restart(config: &Config) -> Result<(), String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lost_database_is_not_made_anew_beside_a_site_file_with_hosts() {
+async fn a_lost_database_is_not_made_again_beside_known_hosts() {
     type Harm = fn(&Path);
     let harms: [(&str, Harm); 3] = [
         ("lost", |file| fs::remove_file(file).unwrap()),
@@ -80,16 +80,16 @@ async fn a_site_begins_once() {
     restart(&bare).await.unwrap();
 }
 
-fn running(n: u32, network: &str, instance: Option<(&str, &forge::Instance)>) -> forge::DpuNetworkStatus {
+fn running(n: usize, network: &str, instance: Option<(&str, &forge::Instance)>) -> forge::DpuNetworkStatus {
     forge::DpuNetworkStatus {
         network_config_version: Some(network.to_owned()),
         instance_network_config_version: instance.map(|(version, _)| version.to_owned()),
         instance_id: instance.and_then(|(_, instance)| instance.id.clone()),
-        ..acknowledgement(&dpu(n, 0), &forge::ManagedHostNetworkConfigResponse::default())
+        ..healthy(&dpu(n, 0))
     }
 }
 
-async fn a_dpu_that_runs_what_the_site_never_gave_is_told_nothing_else(database: &Database) {
+async fn a_dpu_that_runs_what_the_site_never_gave_is_held(database: &Database) {
     let site = TestSite::start(&database.url).await;
     let given = site.config(&dpu(1, 0)).await.unwrap().managed_host_config_version;
     assert!(given.starts_with("V1-T"), "{given}");
@@ -113,7 +113,7 @@ async fn a_dpu_that_runs_what_the_site_never_gave_is_told_nothing_else(database:
     }
 }
 
-async fn ask(site: &TestSite, n: u32, told: &[(&'static str, &str)]) -> Result<String, Status> {
+async fn ask(site: &TestSite, n: usize, told: &[(&'static str, &str)]) -> Result<String, Status> {
     let request = forge::ManagedHostNetworkConfigRequest { dpu_machine_id: Some((&dpu(n, 0)).into()) };
     let mut request = Request::new(request);
     for (name, value) in told {
@@ -123,7 +123,7 @@ async fn ask(site: &TestSite, n: u32, told: &[(&'static str, &str)]) -> Result<S
     Ok(answer.into_inner().managed_host_config_version)
 }
 
-async fn a_request_that_says_what_runs_is_held_before_the_first_report(database: &Database) {
+async fn a_request_that_says_what_runs_is_held_before_any_report(database: &Database) {
     let site = TestSite::start(&database.url).await;
     let given = ask(&site, 1, &[]).await.unwrap();
     for told in [given.as_str(), "latest", ""] {
@@ -143,7 +143,7 @@ async fn a_request_that_says_what_runs_is_held_before_the_first_report(database:
     assert_eq!(shown.alerts[0].classifications, ["PreventAllocations", "PreventHostStateChanges"]);
 }
 
-async fn an_instance_network_that_the_site_never_gave_counts_and_one_of_another_instance_does_not(database: &Database) {
+async fn a_foreign_instance_network_holds_its_own_instances_dpu(database: &Database) {
     let (site, vpc) = ready_site(database).await;
     let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
     let given = site.config(&dpu(1, 0)).await.unwrap().managed_host_config_version;
@@ -165,18 +165,13 @@ async fn what_comes_back_goes_on_where_its_versions_ended(database: &Database) {
     }
     let ran = site.config(&dpu(1, 0)).await.unwrap().managed_host_config_version;
     assert!(ran.starts_with("V5-T"), "{ran}");
-    let mut tx = site.store.write().await.unwrap();
-    tx.forget_host(&host(1)).await.unwrap();
-    tx.commit().await.unwrap();
+    site.forget_host(1).await;
     // The host comes back as it was, or its first DPU behind another host.
-    let file = SiteFile::parse("site.yaml", &site_text(2)).unwrap();
-    let known = check_hosts(&file.hosts, &"Ready".into()).unwrap();
+    let known = new_hosts(2);
     let mut moved = known[1].clone();
     moved.dpus[1] = known[0].dpus[0].clone();
-    let mut tx = site.store.write().await.unwrap();
-    tx.forget_dpu(&dpu(2, 1)).await.unwrap();
-    tx.commit().await.unwrap();
-    add_hosts(&site.store, Some(&site.network), &[moved], Timestamp::now()).await.unwrap();
+    site.forget_dpu(&dpu(2, 1)).await;
+    site.add(&[moved]).await;
     let version = site.config(&dpu(1, 0)).await.unwrap().managed_host_config_version;
     assert!(version.starts_with("V6-T"), "{version}");
     site.report(running(1, &ran, None)).await.unwrap();
@@ -184,7 +179,7 @@ async fn what_comes_back_goes_on_where_its_versions_ended(database: &Database) {
 
     let mut back = known[0].clone();
     back.dpus.remove(0);
-    add_hosts(&site.store, Some(&site.network), &[back], Timestamp::now()).await.unwrap();
+    site.add(&[back]).await;
     let version = site.config(&dpu(1, 1)).await.unwrap().managed_host_config_version;
     assert!(version.starts_with("V6-T"), "{version}");
 }
@@ -193,8 +188,7 @@ async fn what_comes_back_goes_on_where_its_versions_ended(database: &Database) {
 async fn an_operator_has_a_held_dpu_run_what_the_site_says() {
     let dir = tempfile::tempdir().unwrap();
     let daemon = start(dir.path(), config(dir.path(), "")).await;
-    let channel = Endpoint::from_shared(format!("http://{}", daemon.address)).unwrap().connect().await.unwrap();
-    let (mut site, mut agents) = (SiteClient::new(channel.clone()), ForgeClient::new(channel));
+    let (mut site, mut agents) = (daemon.operators().await, daemon.forge().await);
     let accept = || site::AcceptDpuRequest { dpu: "host-1-dpu0".into() };
     assert_eq!(site.accept_dpu(accept()).await.unwrap_err().code(), Code::FailedPrecondition);
     agents.record_dpu_network_status(running(1, "V7-T1733950583707475", None)).await.unwrap();
@@ -227,10 +221,8 @@ async fn a_deleted_host_stays_deleted_though_the_site_file_has_it() {
     tx.commit().await.unwrap();
     store.close().await;
 
-    fs::remove_file(dir.path().join("address")).unwrap();
     let daemon = start(dir.path(), config(dir.path(), "")).await;
-    let endpoint = Endpoint::from_shared(format!("http://{}", daemon.address)).unwrap();
-    let mut site = SiteClient::new(endpoint.connect().await.unwrap());
+    let mut site = daemon.operators().await;
     let hosts = site.list_hosts(site::ListHostsRequest::default()).await.unwrap().into_inner().hosts;
     assert!(hosts.is_empty(), "{hosts:?}");
     let again = site::AddHostsRequest { hosts: SiteFile::parse("s", &site_text(1)).unwrap().hosts };

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::support::{Database, TestSite, dpu, host, site_text};
+use crate::support::{Database, TestSite, acknowledgement, alert, dpu, host, new_hosts};
 use controller::{
-    InstanceId, SiteFile, Timestamp, add_hosts, check_hosts,
+    InstanceId, Timestamp,
     store::{
         Address, AddressPool, AppliedReport, ApplyMode, Event, Finding, HealthReport, NumberPool, OutcomeKind, Store,
         StoreError, Transition,
@@ -12,7 +12,7 @@ use controller::{
 };
 
 on_each_database! {
-    of_two_moves_from_one_version_one_wins_and_the_other_leaves_no_trace,
+    of_two_moves_from_one_version_one_leaves_no_trace,
     a_stale_network_version_changes_nothing,
     staying_keeps_the_version_and_moving_on_meanwhile_wins,
     history_and_journal_keep_the_newest_250,
@@ -22,20 +22,20 @@ on_each_database! {
     a_restart_keeps_everything,
     a_machine_has_one_replace_report_and_one_report_a_source,
     what_a_forgotten_dpu_had_is_held_and_comes_back_with_it,
-    a_machine_is_found_by_its_id_before_one_that_is_named_like_it,
+    a_machine_is_found_by_id_before_one_named_like_it,
     everything_is_counted,
     two_tasks_count_to_400_together,
     writers_that_take_hosts_in_opposite_order_all_finish,
     a_database_locked_by_another_process_is_waited_for,
     extreme_values_come_back_as_they_were,
-    times_from_a_clock_that_was_ahead_are_brought_back_in_their_order,
+    times_from_a_clock_that_was_ahead_come_back_in_order,
 }
 
 fn to(state: &str) -> Transition {
     Transition { to: state.into(), pack_hash: "hash".into(), ..Default::default() }
 }
 
-async fn of_two_moves_from_one_version_one_wins_and_the_other_leaves_no_trace(database: &Database) {
+async fn of_two_moves_from_one_version_one_leaves_no_trace(database: &Database) {
     let site = TestSite::start(&database.url).await;
     let mut tx = site.store.write().await.unwrap();
     let read = tx.life(&host(1)).await.unwrap().version;
@@ -181,9 +181,7 @@ async fn what_a_forgotten_dpu_had_is_held_and_comes_back_with_it(database: &Data
     assert!(matches!(tx.claim_address(&twin).await, Err(StoreError::Taken { .. })), "it may still be in use");
     tx.commit().await.unwrap();
 
-    let file = SiteFile::parse("site.yaml", &site_text(2)).unwrap();
-    let hosts = check_hosts(&file.hosts, &"Ready".into()).unwrap();
-    add_hosts(&site.store, Some(&site.network), &hosts, Timestamp::now()).await.unwrap();
+    site.add(&new_hosts(2)).await;
     let mut tx = site.store.write().await.unwrap();
     assert_eq!(tx.addresses_of(dpu(1, 0).as_str()).await.unwrap(), had);
     assert!(!tx.release_forgotten(loopback.address).await.unwrap(), "it is known again");
@@ -195,10 +193,9 @@ async fn what_a_forgotten_dpu_had_is_held_and_comes_back_with_it(database: &Data
     tx.claim_address(&twin).await.unwrap();
 }
 
-async fn a_machine_is_found_by_its_id_before_one_that_is_named_like_it(database: &Database) {
+async fn a_machine_is_found_by_id_before_one_named_like_it(database: &Database) {
     let site = TestSite::start(&database.url).await;
-    let file = SiteFile::parse("site.yaml", &site_text(2)).unwrap();
-    let hosts = check_hosts(&file.hosts, &"Ready".into()).unwrap();
+    let hosts = new_hosts(2);
     let mut tx = site.store.write().await.unwrap();
     // Whichever stands first in the table.
     for (posing, other) in [(0, 1), (1, 0)] {
@@ -215,8 +212,8 @@ async fn a_machine_is_found_by_its_id_before_one_that_is_named_like_it(database:
 async fn everything_is_counted(database: &Database) {
     let site = TestSite::start(&database.url).await;
     site.acknowledge(&dpu(1, 0)).await;
-    let mut sick = crate::support::acknowledgement(&dpu(2, 0), &site.config(&dpu(2, 0)).await.unwrap());
-    sick.dpu_health.as_mut().unwrap().alerts = vec![crate::support::alert("BgpStats", "p0", &[])];
+    let mut sick = acknowledgement(&dpu(2, 0), &site.config(&dpu(2, 0)).await.unwrap());
+    sick.dpu_health.as_mut().unwrap().alerts = vec![alert("BgpStats", "p0", &[])];
     sick.client_certificate_expiry_unix_epoch_secs = Some(-7);
     site.report(sick).await.unwrap();
     site.put_in_state(&host(2), "Assigned/Ready").await;
@@ -377,7 +374,7 @@ async fn a_database_that_cannot_be_opened_says_which_and_why() {
     assert!(error.contains("file is not a database"), "{error}");
 }
 
-async fn times_from_a_clock_that_was_ahead_are_brought_back_in_their_order(database: &Database) {
+async fn times_from_a_clock_that_was_ahead_come_back_in_order(database: &Database) {
     let site = TestSite::start(&database.url).await;
     let year = 365 * 86_400 * 1_000_000;
     let start = Timestamp::now();

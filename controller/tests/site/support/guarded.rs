@@ -5,7 +5,7 @@ use std::{fs, path::Path, time::Duration};
 use proto::MachineId;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
-use crate::daemon::{Daemon, config, start};
+use super::{Daemon, config, start};
 
 /// Signs certificates.
 pub(crate) struct Signer {

@@ -1,143 +1,148 @@
-//! A small site: a database file, hosts with a BMC each, the shipped rules, the site protocol's server, and agents that
-//! acknowledge when they are told to.
+//! A site whose hosts have BMCs and are moved by the reconciler: a database file, the shipped rules, simulated BMCs, the
+//! operators' interface, and agents that acknowledge when they are told to.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{ops::Deref, path::PathBuf, sync::Arc, time::Duration};
 
 use controller::{
-    DirtyHosts, ForgeService, Judge, ReconcileFigures, ReconcileSettings, Reconciler, Redfish, RedfishSettings,
-    RulePacks, RuleSettings, SiteService, Timestamp, add_hosts, network,
-    store::{self, HostRecord, NewDpu, NewHost, Store},
+    DirtyHosts, ReconcileCounters, ReconcileFigures, ReconcileSettings, Reconciler, Redfish, RedfishSettings,
+    RulePacks, RuleSettings, SiteService,
+    store::{Bmc, HostRecord, Store, Vpc},
 };
 use proto::{
-    MachineId, common,
-    forge::{self, forge_server::Forge},
+    common, forge,
+    forge::forge_server::Forge as _,
     health,
     site::{self, site_server::Site as _},
 };
+use testbed::{BMC_PASSWORD, BMC_USER, BmcFaults, SimBmc, until};
 use tokio::{sync::oneshot, task::JoinHandle};
-use tonic::Request;
+use tonic::{Request, Status};
 
-use crate::bmc::{PASSWORD, RedfishServer, USER};
+use super::{
+    DPUS, PATIENCE, TestSite, allocation, dpu, healthy, host, instance_config, interface, new_hosts, shipped_pack,
+    site_network,
+};
 
-pub struct TestSite {
-    pub store: Store,
-    pub dirty: DirtyHosts,
-    pub forge: ForgeService,
-    pub site: SiteService,
-    pub bmcs: Vec<RedfishServer>,
+/// Each host's two DPUs have reported healthily once.
+pub(crate) struct ManagedSite {
+    site: TestSite,
+    pub(crate) operators: SiteService,
+    bmcs: Vec<SimBmc>,
     packs: Arc<RulePacks>,
-    network: Arc<network::SiteNetwork>,
     dir: tempfile::TempDir,
     drain: u64,
 }
 
+impl Deref for ManagedSite {
+    type Target = TestSite;
+
+    fn deref(&self) -> &TestSite {
+        &self.site
+    }
+}
+
 /// A running reconciler.
-pub struct Running {
-    counters: Arc<controller::ReconcileCounters>,
+pub(crate) struct Running {
+    pub(crate) counters: Arc<ReconcileCounters>,
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
 impl Running {
-    pub fn figures(&self) -> ReconcileFigures {
+    pub(crate) fn figures(&self) -> ReconcileFigures {
         self.counters.figures()
     }
 
-    pub fn counters(&self) -> &controller::ReconcileCounters {
-        &self.counters
-    }
-
     /// Ends it in good order.
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         let _ = self.stop.send(());
         self.task.await.unwrap();
     }
 
     /// Ends it where it stands, as a crash would.
-    pub async fn kill(self) {
+    pub(crate) async fn kill(self) {
         self.task.abort();
         let _ = self.task.await;
     }
+}
+
+/// Often enough that no test waits for it.
+pub(crate) fn settings() -> ReconcileSettings {
+    ReconcileSettings { sweep: Duration::from_millis(200), ..ReconcileSettings::default() }
+}
+
+/// How the controller reaches a BMC.
+pub(crate) fn bmc_at(url: &str) -> Bmc {
+    Bmc { url: url.into(), username: BMC_USER.into(), password: BMC_PASSWORD.into(), ..Bmc::default() }
 }
 
 async fn open(dir: &tempfile::TempDir) -> Store {
     Store::open(&format!("sqlite:{}", dir.path().join("site.db").display())).await.unwrap()
 }
 
-pub fn host_id(host: usize) -> MachineId {
-    format!("fm100hs{host:0>52}").parse().unwrap()
-}
-
-pub fn dpu_id(host: usize, dpu: usize) -> MachineId {
-    format!("fm100ds{:0>52}", host * 10 + dpu).parse().unwrap()
-}
-
-pub const DPUS: usize = 2;
-
-impl TestSite {
-    /// `hosts` hosts in state `state`, whose agents have reported healthily once. Power needs no time to drain.
-    pub async fn start(hosts: usize, state: &str) -> Self {
+impl ManagedSite {
+    /// `hosts` hosts in state `state`. Power needs no time to drain.
+    pub(crate) async fn start(hosts: usize, state: &str) -> Self {
         Self::with_drain(hosts, state, 0).await
     }
 
     /// The same, with seconds that power needs to drain.
-    pub async fn with_drain(hosts: usize, state: &str, drain: u64) -> Self {
+    pub(crate) async fn with_drain(hosts: usize, state: &str, drain: u64) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let site_file = controller::SiteFile::parse("site.yaml", SITE_FILE).unwrap();
-        let network = Arc::new(site_file.network.unwrap());
+        let mut new = new_hosts(hosts);
         let mut bmcs = Vec::new();
-        let mut new = Vec::new();
-        for host in 0..hosts {
-            let bmc = RedfishServer::start().await;
-            new.push(new_host(host, &bmc.url, state));
+        for (n, host) in new.iter_mut().enumerate() {
+            let bmc = SimBmc::start(BmcFaults { terse: true, ..BmcFaults::default() }).await.unwrap();
+            host.bmc = bmc_at(bmc.url());
+            host.mac = format!("02:00:00:00:{:02x}:01", n + 1);
+            host.state = state.into();
             bmcs.push(bmc);
         }
         let store = open(&dir).await;
-        add_hosts(&store, Some(&network), &new, Timestamp::now()).await.unwrap();
-        let rules = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/managed_host"));
-        let this = Self::on(store, bmcs, network, dir, Some(rules), drain).await;
-        for host in 0..hosts {
-            for dpu in 0..DPUS {
-                this.report(host, dpu, Report::default()).await;
+        super::add(&store, &site_network(), &new).await;
+        let site = Self::on(store, bmcs, dir, Some(shipped_pack()), drain).await;
+        for n in 1..=hosts {
+            for place in 0..DPUS {
+                site.report(healthy(&dpu(n, place))).await.unwrap();
             }
         }
-        this
+        site
     }
 
     /// A second site on the same database file, as after a restart of the controller.
-    pub async fn reopen(self) -> Self {
-        let Self { store, bmcs, network, dir, drain, .. } = self;
-        store.close().await;
+    pub(crate) async fn reopen(self) -> Self {
+        let Self { site, bmcs, dir, drain, .. } = self;
+        site.store.close().await;
         let store = open(&dir).await;
-        Self::on(store, bmcs, network, dir, None, drain).await
+        Self::on(store, bmcs, dir, None, drain).await
     }
 
-    async fn on(
-        store: Store,
-        bmcs: Vec<RedfishServer>,
-        network: Arc<network::SiteNetwork>,
-        dir: tempfile::TempDir,
-        rules: Option<PathBuf>,
-        drain: u64,
-    ) -> Self {
+    async fn on(store: Store, bmcs: Vec<SimBmc>, dir: tempfile::TempDir, rules: Option<PathBuf>, drain: u64) -> Self {
         let dirty = DirtyHosts::default();
-        let times = [("power_down_wait", drain), ("uefi_boot_wait", 0), ("dpu_wait_time", 0)];
-        let drains = ["power_drain_off", "power_drain_cycle", "power_drain_on"].map(|name| (name, 0));
-        let times = times.into_iter().chain(drains);
+        let none = ["uefi_boot_wait", "dpu_wait_time", "power_drain_off", "power_drain_cycle", "power_drain_on"];
+        let times = none.map(|name| (name, 0)).into_iter().chain([("power_down_wait", drain)]);
         let timeouts = times.map(|(name, seconds)| (name.to_owned(), i64::try_from(seconds).unwrap())).collect();
-        let options = rules::LoadOptions { timeouts, ..Default::default() };
-        let switches = rules::Site::default();
-        let settings =
-            RuleSettings { switches: switches.clone(), options, dir: rules, changed_share: 0.2, replace: false };
+        let settings = RuleSettings {
+            switches: rules::Site::default(),
+            options: rules::LoadOptions { timeouts, ..Default::default() },
+            dir: rules,
+            changed_share: 0.2,
+            replace: false,
+        };
         let packs = Arc::new(RulePacks::open(store.clone(), dirty.clone(), settings).await.unwrap());
-        let judge = Judge::new(Arc::clone(packs.rules()), switches.clone());
-        let forge = ForgeService::new(store.clone(), Some(Arc::clone(&network)), judge, dirty.clone());
-        let packed = Arc::clone(&packs);
-        let site = SiteService::new(store.clone(), Some(Arc::clone(&network)), packed, switches, dirty.clone());
-        Self { store, dirty, forge, site, bmcs, packs, network, dir, drain }
+        let site = TestSite::on(store, site_network(), Arc::clone(packs.rules()), dirty);
+        let operators = SiteService::new(
+            site.store.clone(),
+            Some(Arc::clone(&site.network)),
+            Arc::clone(&packs),
+            rules::Site::default(),
+            site.dirty.clone(),
+        );
+        Self { site, operators, bmcs, packs, dir, drain }
     }
 
-    pub fn reconcile(&self, settings: ReconcileSettings) -> Running {
+    /// Starts a reconciler.
+    pub(crate) fn reconcile(&self, settings: ReconcileSettings) -> Running {
         let bmc = Redfish::new(&RedfishSettings { timeout: Duration::from_secs(5), ca: None }).unwrap();
         let rules = Arc::clone(self.packs.rules());
         let reconciler = Reconciler::new(self.store.clone(), self.dirty.clone(), rules, Arc::new(bmc), settings);
@@ -149,239 +154,137 @@ impl TestSite {
         Running { counters, stop, task }
     }
 
-    pub async fn record(&self, host: usize) -> HostRecord {
-        self.store.read().await.unwrap().host_record(&host_id(host)).await.unwrap()
+    /// The BMC of host `n`.
+    pub(crate) fn bmc(&self, n: usize) -> SimBmc {
+        self.bmcs[n - 1].clone()
     }
 
-    pub async fn state(&self, host: usize) -> String {
-        self.record(host).await.life.state.to_string()
+    pub(crate) async fn record(&self, n: usize) -> HostRecord {
+        self.store.read().await.unwrap().host_record(&host(n)).await.unwrap()
     }
 
-    /// Waits until the host is in a state, and fails with what it waits for if it never is.
-    pub async fn until_state(&self, host: usize, state: &str) {
-        self.until(host, &format!("state {state}"), |record| record.life.state.as_str() == state).await;
+    pub(crate) async fn state(&self, n: usize) -> String {
+        self.record(n).await.life.state.to_string()
     }
 
-    pub async fn until(&self, host: usize, what: &str, holds: impl Fn(&HostRecord) -> bool) {
-        for _ in 0..600 {
-            if holds(&self.record(host).await) {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(25)).await;
+    /// Waits until a host is in a state, and fails with what it waits for if it never is.
+    pub(crate) async fn until_state(&self, n: usize, state: &str) {
+        self.until(n, &format!("state {state}"), |record| record.life.state.as_str() == state).await;
+    }
+
+    pub(crate) async fn until(&self, n: usize, what: &str, holds: impl Fn(&HostRecord) -> bool) {
+        let reached = until(what, PATIENCE, async || Ok(holds(&self.record(n).await).then_some(()))).await;
+        if let Err(error) = reached {
+            let (record, path) = (self.record(n).await, self.path(n).await);
+            let (life, actions) = (record.life, record.actions);
+            panic!("{error:#}: {} {:?}\nby way of {path:#?}\nactions {actions:#?}", life.state, life.outcome);
         }
-        let record = self.record(host).await;
-        let path: Vec<String> = self.path(host).await;
-        panic!(
-            "no {what}: {} {:?}\nby way of {path:#?}\nactions {:#?}",
-            record.life.state, record.life.outcome, record.actions
-        );
     }
 
-    /// States that the host has been through, oldest first.
-    pub async fn path(&self, host: usize) -> Vec<String> {
-        let history = self.store.read().await.unwrap().history(&host_id(host), 250).await.unwrap();
+    /// Waits until an action is in a host's journal, whatever became of it.
+    pub(crate) async fn until_intended(&self, n: usize, action: &str) {
+        self.until(n, action, |record| record.actions.iter().any(|intended| intended.name == action)).await;
+    }
+
+    /// States that a host has been through, oldest first.
+    pub(crate) async fn path(&self, n: usize) -> Vec<String> {
+        let history = self.store.read().await.unwrap().history(&host(n), 250).await.unwrap();
         history.into_iter().rev().map(|step| step.to.to_string()).collect()
     }
 
-    /// What the agent of a DPU reports.
-    pub async fn report(&self, host: usize, dpu: usize, report: Report) {
-        let alerts = report.alert.into_iter().map(|(id, classification)| health::HealthProbeAlert {
-            id: id.to_owned(),
-            message: "it hurts".to_owned(),
-            classifications: vec![classification.to_owned()],
-            ..Default::default()
-        });
-        let status = forge::DpuNetworkStatus {
-            dpu_machine_id: Some((&dpu_id(host, dpu)).into()),
-            network_config_version: report.network,
-            instance_network_config_version: report.instance,
-            dpu_health: Some(health::HealthReport { alerts: alerts.collect(), ..Default::default() }),
-            ..Default::default()
-        };
-        self.forge.record_dpu_network_status(Request::new(status)).await.unwrap();
+    /// Why the first host went to a state, in the words of its history.
+    pub(crate) async fn why_it_went(&self, state: &str) -> String {
+        let request = site::HostHistoryRequest { host: "host-1".into(), ..Default::default() };
+        let history = self.operators.get_host_history(Request::new(request)).await.unwrap().into_inner();
+        history.transitions.into_iter().find(|transition| transition.to == state).unwrap().reason
     }
 
-    /// The agent of a DPU acknowledges what it is to run at present.
-    pub async fn acknowledge(&self, host: usize, dpu: usize) {
-        let request = forge::ManagedHostNetworkConfigRequest { dpu_machine_id: Some((&dpu_id(host, dpu)).into()) };
-        let config = self.forge.get_managed_host_network_config(Request::new(request)).await.unwrap().into_inner();
-        let instance = Some(config.instance_network_config_version).filter(|version| !version.is_empty());
-        let report = Report { network: Some(config.managed_host_config_version), instance, alert: None };
-        self.report(host, dpu, report).await;
+    pub(crate) async fn create_vpc(&self) -> Vpc {
+        self.vpc("blue", &["10.20.0.0/24"]).await
     }
 
-    pub async fn acknowledge_all(&self, host: usize) {
-        for dpu in 0..DPUS {
-            self.acknowledge(host, dpu).await;
-        }
+    pub(crate) async fn create_instance(&self, n: usize, vpc: &Vpc) -> common::InstanceId {
+        self.allocate(allocation(n, vec![interface(&vpc.prefixes[0])])).await.unwrap().id.unwrap()
     }
 
-    pub async fn create_vpc(&self) -> site::Vpc {
-        let request = site::CreateVpcRequest {
-            name: "blue".into(),
-            tenant_organization_id: "acme".into(),
-            prefixes: vec!["10.20.0.0/24".into()],
-            virtualization: String::new(),
-        };
-        self.site.create_vpc(Request::new(request)).await.unwrap().into_inner()
-    }
-
-    pub async fn create_instance(&self, host: usize, vpc: &site::Vpc) -> common::InstanceId {
-        let request = forge::InstanceAllocationRequest {
-            machine_id: Some((&host_id(host)).into()),
-            config: Some(config(vpc, &[])),
-            metadata: Some(forge::Metadata { name: format!("web-{host}"), ..Default::default() }),
-            ..Default::default()
-        };
-        self.forge.allocate_instance(Request::new(request)).await.unwrap().into_inner().id.unwrap()
+    /// An instance on a host that waits for its DPUs to acknowledge it.
+    pub(crate) async fn instance_under_way(&self, n: usize) -> Vpc {
+        let vpc = self.create_vpc().await;
+        self.create_instance(n, &vpc).await;
+        self.until_state(n, "Assigned/WaitingForNetworkConfig").await;
+        vpc
     }
 
     /// An instance on the first host, whose DPUs have acknowledged it.
-    pub async fn instance_in_use(&self) -> (site::Vpc, common::InstanceId) {
+    pub(crate) async fn instance_in_use(&self) -> (Vpc, common::InstanceId) {
         let vpc = self.create_vpc().await;
-        let instance = self.create_instance(0, &vpc).await;
-        self.until_state(0, "Assigned/WaitingForNetworkConfig").await;
-        self.acknowledge_all(0).await;
-        self.until_state(0, "Assigned/Ready").await;
+        let instance = self.create_instance(1, &vpc).await;
+        self.until_state(1, "Assigned/WaitingForNetworkConfig").await;
+        self.acknowledge_all(1).await;
+        self.until_state(1, "Assigned/Ready").await;
         (vpc, instance)
     }
 
-    pub async fn add_virtual_function(&self, instance: &common::InstanceId, vpc: &site::Vpc) {
-        self.update(instance, config(vpc, &[0])).await;
-    }
-
-    pub async fn only_the_physical_function(&self, instance: &common::InstanceId, vpc: &site::Vpc) {
-        self.update(instance, config(vpc, &[])).await;
-    }
-
-    async fn update(&self, instance: &common::InstanceId, config: forge::InstanceConfig) {
+    /// Asks for a physical interface of an instance, and for these virtual ones.
+    pub(crate) async fn update(&self, instance: &common::InstanceId, vpc: &Vpc, virtual_functions: &[u32]) {
+        let virtual_ones = virtual_functions.iter().map(|id| forge::InstanceInterfaceConfig {
+            function_type: forge::InterfaceFunctionType::Virtual.into(),
+            virtual_function_id: Some(*id),
+            ..interface(&vpc.prefixes[0])
+        });
+        let interfaces = [interface(&vpc.prefixes[0])].into_iter().chain(virtual_ones).collect();
         let request = forge::InstanceConfigUpdateRequest {
             instance_id: Some(instance.clone()),
-            config: Some(config),
+            config: Some(instance_config(interfaces)),
             ..Default::default()
         };
         self.forge.update_instance_config(Request::new(request)).await.unwrap();
     }
 
-    pub async fn release(&self, instance: common::InstanceId) {
+    pub(crate) async fn release(&self, instance: common::InstanceId) -> Result<(), Status> {
         let request = forge::InstanceReleaseRequest { id: Some(instance), ..Default::default() };
-        self.forge.release_instance(Request::new(request)).await.unwrap();
+        self.forge.release_instance(Request::new(request)).await.map(drop)
     }
 
-    pub async fn event(&self, host: usize, kind: &str) {
-        let event = site::HostEvent {
-            host: format!("host-{host}"),
-            kind: kind.into(),
-            arguments: BTreeMap::new().into_iter().collect(),
-        };
-        self.site.report_host_event(Request::new(event)).await.unwrap();
+    /// Reports what happened to the first host.
+    pub(crate) async fn event(&self, kind: &str, arguments: &[(&str, &str)]) -> Result<(), Status> {
+        let arguments = arguments.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let event = site::HostEvent { host: "host-1".into(), kind: kind.into(), arguments };
+        self.operators.report_host_event(Request::new(event)).await.map(drop)
     }
 
     /// Asks for something on the first host.
-    pub async fn request(&self, kind: &str, arguments: &[(&str, &str)]) -> Result<(), tonic::Status> {
+    pub(crate) async fn request(&self, kind: &str, arguments: &[(&str, &str)]) -> Result<(), Status> {
         let arguments = arguments.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let request = site::HostRequest { host: "host-0".into(), kind: kind.into(), arguments, ..Default::default() };
-        self.site.request_host(Request::new(request)).await.map(drop)
+        let request = site::HostRequest { host: "host-1".into(), kind: kind.into(), arguments, ..Default::default() };
+        self.operators.request_host(Request::new(request)).await.map(drop)
     }
 
     /// Puts a report with one alert on the first host, as an operator does.
-    pub async fn put_alert(&self, probe: &str, classification: &str) -> Result<(), tonic::Status> {
+    pub(crate) async fn put_alert(&self, probe: &str, classification: &str) -> Result<(), Status> {
         let alert = health::HealthProbeAlert {
-            id: probe.into(),
+            target: None,
             message: "to be looked at".into(),
-            classifications: vec![classification.into()],
-            ..Default::default()
+            ..super::alert(probe, "", &[classification])
         };
-        let report = health::HealthReport { source: "operator".into(), alerts: vec![alert], ..Default::default() };
-        let entry = forge::HealthReportEntry { report: Some(report), mode: forge::HealthReportApplyMode::Merge as i32 };
-        let insert = forge::InsertMachineHealthReportRequest {
-            machine_id: Some((&host_id(0)).into()),
-            health_report_entry: Some(entry),
-        };
-        self.forge.insert_machine_health_report(Request::new(insert)).await.map(drop)
+        self.put_report(&host(1), "operator", forge::HealthReportApplyMode::Merge, vec![alert]).await
     }
 
-    /// Takes the first host to a state, whatever the rules say.
-    pub async fn put_in_state(&self, state: &str) {
-        let to = store::Transition { to: state.into(), ..store::Transition::default() };
-        let mut tx = self.store.write().await.unwrap();
-        let read = tx.life(&host_id(0)).await.unwrap().version;
-        tx.commit_transition(&host_id(0), read, &to, Timestamp::now()).await.unwrap();
-        tx.commit().await.unwrap();
+    pub(crate) async fn explain(&self, n: usize) -> site::Explanation {
+        let host = site::HostRef { host: format!("host-{n}") };
+        self.operators.explain_host(Request::new(host)).await.unwrap().into_inner()
     }
 
-    pub async fn explain(&self, host: usize) -> site::Explanation {
-        let host = site::HostRef { host: format!("host-{host}") };
-        self.site.explain_host(Request::new(host)).await.unwrap().into_inner()
+    pub(crate) async fn list_dpus(&self) -> Vec<site::DpuStatus> {
+        self.operators.list_dpus(Request::new(site::ListDpusRequest::default())).await.unwrap().into_inner().dpus
     }
 
-    pub async fn instance_addresses(&self) -> Vec<String> {
-        let addresses = self.store.read().await.unwrap().addresses().await.unwrap();
-        let held = addresses.into_iter().filter(|held| held.pool == store::AddressPool::Instance);
-        held.map(|held| held.address.to_string()).collect()
+    pub(crate) async fn list_hosts(&self) -> Vec<site::HostSummary> {
+        self.operators.list_hosts(Request::new(site::ListHostsRequest::default())).await.unwrap().into_inner().hosts
+    }
+
+    pub(crate) async fn list_addresses(&self) -> Vec<site::Address> {
+        let listed = self.operators.list_addresses(Request::new(site::ListAddressesRequest {})).await.unwrap();
+        listed.into_inner().addresses
     }
 }
-
-fn config(vpc: &site::Vpc, virtual_functions: &[u32]) -> forge::InstanceConfig {
-    let interface = |function: forge::InterfaceFunctionType, id: Option<u32>| {
-        let prefix = common::VpcPrefixId { value: vpc.prefixes[0].id.clone() };
-        forge::InstanceInterfaceConfig {
-            function_type: function.into(),
-            virtual_function_id: id,
-            network_details: Some(forge::instance_interface_config::NetworkDetails::VpcPrefixId(prefix)),
-            ..Default::default()
-        }
-    };
-    let mut interfaces = vec![interface(forge::InterfaceFunctionType::Physical, None)];
-    interfaces.extend(virtual_functions.iter().map(|id| interface(forge::InterfaceFunctionType::Virtual, Some(*id))));
-    forge::InstanceConfig {
-        tenant: Some(forge::TenantConfig { tenant_organization_id: "acme".into(), ..Default::default() }),
-        network: Some(forge::InstanceNetworkConfig { interfaces, auto: false }),
-        ..Default::default()
-    }
-}
-
-#[derive(Default)]
-pub struct Report {
-    pub network: Option<String>,
-    pub instance: Option<String>,
-    pub alert: Option<(&'static str, &'static str)>,
-}
-
-fn new_host(host: usize, bmc: &str, state: &str) -> NewHost {
-    let bmc = store::Bmc {
-        url: bmc.to_owned(),
-        username: USER.to_owned(),
-        password: PASSWORD.to_owned(),
-        ..store::Bmc::default()
-    };
-    NewHost {
-        id: host_id(host),
-        name: format!("host-{host}"),
-        mac: format!("02:00:00:00:{host:02x}:01"),
-        bmc,
-        dpus: (0..DPUS)
-            .map(|dpu| NewDpu {
-                id: dpu_id(host, dpu),
-                name: format!("host-{host}-dpu{dpu}"),
-                bmc: store::Bmc::default(),
-                oob_mac: String::new(),
-            })
-            .collect(),
-        state: state.into(),
-    }
-}
-
-/// Often enough that no test waits for it.
-pub fn settings() -> ReconcileSettings {
-    ReconcileSettings { sweep: Duration::from_millis(200), ..ReconcileSettings::default() }
-}
-
-const SITE_FILE: &str = "
-network:
-  asn: 65000
-  loopback_prefix: 10.255.0.0/24
-  admin: {prefix: 10.0.0.0/24, vlan: 10, vni: 5000, vpc_vni: 5001}
-  vni_pool: {first: 10000, last: 10999}
-  vlan_pool: {first: 100, last: 199}
-";

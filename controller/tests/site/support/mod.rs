@@ -1,66 +1,67 @@
-//! A small site for tests: two hosts of two DPUs, an ETV VPC of one tenant.
+//! The one site that the controller's tests stand on: what it consists of, and what agents, tenants and operators ask of
+//! it. [`TestSite`] stands still, [`ManagedSite`] has BMCs and is moved by the reconciler, [`Daemon`] is the whole program,
+//! [`Guarded`] the same behind certificates.
 
-use std::sync::Arc;
+#[macro_use]
+mod database;
+mod daemon;
+mod guarded;
+mod managed;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use controller::{
     DirtyHosts, ForgeService, Judge, RulesInForce, SiteFile, Timestamp, add_hosts, check_hosts,
     network::{SiteNetwork, create_vpc},
-    store::{Store, Transition, Virtualization, Vpc},
+    store::{AddressPool, NewHost, Store, Transition, Tx, Virtualization, Vpc, VpcPrefix},
 };
 use proto::{
     MachineId, common,
     forge::{self, forge_server::Forge, instance_interface_config::NetworkDetails},
     health,
 };
-use sqlx::Connection;
 use tonic::{Request, Status};
 
-/// Runs each test on SQLite and, where `SITE_TEST_POSTGRES` names a server, on PostgreSQL.
-macro_rules! on_each_database {
-    ($($test:ident),* $(,)?) => {
-        mod sqlite {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $test() {
-                super::$test(&$crate::support::Database::sqlite()).await;
-            })*
-        }
-        mod needs_postgres {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $test() {
-                if let Some(database) = $crate::support::Database::postgres().await {
-                    super::$test(&database).await;
-                }
-            })*
-        }
-    };
+pub(crate) use daemon::{Daemon, config, config_of, refused, start};
+pub(crate) use database::Database;
+pub(crate) use guarded::{Guarded, ISSUER, Pair, Signer, now, write_tls};
+pub(crate) use managed::{ManagedSite, bmc_at, settings};
+pub(crate) use testbed::{dpu_id as dpu, host_id as host};
+
+/// DPUs of each host.
+pub(crate) const DPUS: usize = 2;
+/// Seconds that anything is waited for.
+pub(crate) const PATIENCE: f64 = 30.0;
+
+/// Waits until something is so.
+pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    testbed::until(what, PATIENCE, async || Ok(holds().await.then_some(()))).await.unwrap();
 }
 
-/// A database of a test's own.
-pub(crate) struct Database {
-    pub(crate) url: String,
-    /// Goes away with the test.
-    _dir: Option<tempfile::TempDir>,
+/// The rules that this repository ships.
+pub(crate) fn shipped_pack() -> PathBuf {
+    testbed::workspace().join("rules/managed_host")
 }
 
-impl Database {
-    pub(crate) fn sqlite() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        Self { url: format!("sqlite:{}", dir.path().join("site.db").display()), _dir: Some(dir) }
+/// The shipped rules, without their tests, in a directory of their own.
+pub(crate) fn copy_pack(to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(shipped_pack()).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file())
+    {
+        fs::copy(&entry, to.join(entry.file_name().unwrap())).unwrap();
     }
+}
 
-    /// None, and said so, if there is no server.
-    pub(crate) async fn postgres() -> Option<Self> {
-        let Ok(server) = std::env::var("SITE_TEST_POSTGRES") else {
-            eprintln!("SKIPPED: SITE_TEST_POSTGRES names no PostgreSQL server");
-            return None;
-        };
-        let name = format!("site_{}", uuid::Uuid::new_v4().simple());
-        sqlx::any::install_default_drivers();
-        let mut connection = sqlx::AnyConnection::connect(&format!("{server}/postgres")).await.unwrap();
-        let make = sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"));
-        sqlx::query(make).execute(&mut connection).await.unwrap();
-        Some(Self { url: format!("{server}/{name}"), _dir: None })
-    }
+/// Changes a pack so that every free host is decided otherwise: in words alone.
+pub(crate) fn change_pack(dir: &Path) {
+    let ready = dir.join("ready.rhai");
+    let text = fs::read_to_string(&ready).unwrap();
+    assert!(text.contains("Nothing is requested"));
+    fs::write(&ready, text.replace("Nothing is requested", "Nobody wants it")).unwrap();
 }
 
 pub(crate) const TENANT: &str = "tenant-a";
@@ -73,16 +74,8 @@ pub(crate) struct TestSite {
     pub(crate) dirty: DirtyHosts,
 }
 
-pub(crate) fn host(n: u32) -> MachineId {
-    format!("fm100hs{n:0>52}").parse().unwrap()
-}
-
-/// DPU `place` of host `n`.
-pub(crate) fn dpu(n: u32, place: u32) -> MachineId {
-    format!("fm100ds{:0>52}", n * 10 + place).parse().unwrap()
-}
-
-pub(crate) fn site_text(hosts: u32) -> String {
+/// A site file with so many hosts, counted from 1, of two DPUs each. Nobody answers for their BMCs.
+pub(crate) fn site_text(hosts: usize) -> String {
     let mut text = "\
 network:
   asn: 65001
@@ -105,7 +98,8 @@ hosts:
     .to_owned();
     for n in 1..=hosts {
         text += &format!(
-            "- name: host-{n}\n  machine_id: {}\n  initial_state: Ready\n  dpus:\n  - machine_id: {}\n  - machine_id: {}\n",
+            "- name: host-{n}\n  machine_id: {}\n  initial_state: Ready\n  bmc: {{url: 'http://127.0.0.1:{n}', username: root, \
+             password: wont-tell}}\n  dpus:\n  - machine_id: {}\n  - machine_id: {}\n",
             host(n),
             dpu(n, 0),
             dpu(n, 1)
@@ -114,23 +108,73 @@ hosts:
     text
 }
 
+/// The hosts of [`site_text`].
+pub(crate) fn new_hosts(hosts: usize) -> Vec<NewHost> {
+    let file = SiteFile::parse("site.yaml", &site_text(hosts)).unwrap();
+    check_hosts(&file.hosts, &"Ready".into()).unwrap()
+}
+
+/// The network of [`site_text`].
+pub(crate) fn site_network() -> Arc<SiteNetwork> {
+    Arc::new(SiteFile::parse("site.yaml", &site_text(0)).unwrap().network.unwrap())
+}
+
+async fn add(store: &Store, network: &SiteNetwork, hosts: &[NewHost]) {
+    add_hosts(store, Some(network), hosts, Timestamp::now()).await.unwrap();
+}
+
 impl TestSite {
+    /// Two hosts, whose DPUs have said nothing yet.
     pub(crate) async fn start(url: &str) -> Self {
         Self::with_hosts(url, 2).await
     }
 
-    pub(crate) async fn with_hosts(url: &str, hosts: u32) -> Self {
+    pub(crate) async fn with_hosts(url: &str, hosts: usize) -> Self {
         let store = Store::open(url).await.unwrap();
-        let file = SiteFile::parse("site.yaml", &site_text(hosts)).unwrap();
-        let network = Arc::new(file.network.unwrap());
-        let hosts = check_hosts(&file.hosts, &"Ready".into()).unwrap();
-        add_hosts(&store, Some(&network), &hosts, Timestamp::now()).await.unwrap();
-        let dirty = DirtyHosts::default();
-        let pack = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../rules/managed_host");
-        let in_force = RulesInForce::new(rules::load_pack(&pack).unwrap());
-        let judge = Judge::new(Arc::new(in_force), rules::Site::default());
+        let network = site_network();
+        add(&store, &network, &new_hosts(hosts)).await;
+        let rules = RulesInForce::new(rules::load_pack(&shipped_pack()).unwrap());
+        Self::on(store, network, Arc::new(rules), DirtyHosts::default())
+    }
+
+    fn on(store: Store, network: Arc<SiteNetwork>, rules: Arc<RulesInForce>, dirty: DirtyHosts) -> Self {
+        let judge = Judge::new(rules, rules::Site::default());
         let forge = ForgeService::new(store.clone(), Some(network.clone()), judge, dirty.clone());
         Self { store, network, forge, dirty }
+    }
+
+    /// Adds hosts, or what has changed of them, as the site file and operators do.
+    pub(crate) async fn add(&self, hosts: &[NewHost]) {
+        add(&self.store, &self.network, hosts).await;
+    }
+
+    /// Changes the database in one transaction.
+    pub(crate) async fn write<T>(&self, change: impl AsyncFnOnce(&mut Tx) -> T) -> T {
+        let mut tx = self.store.write().await.unwrap();
+        let done = change(&mut tx).await;
+        tx.commit().await.unwrap();
+        done
+    }
+
+    pub(crate) async fn forget_dpu(&self, dpu: &MachineId) {
+        self.write(async |tx| tx.forget_dpu(dpu).await.unwrap()).await;
+    }
+
+    pub(crate) async fn forget_host(&self, n: usize) {
+        self.write(async |tx| tx.forget_host(&host(n)).await.unwrap()).await;
+    }
+
+    /// Releases an instance without a look at its DPUs, as no rule can.
+    pub(crate) async fn drop_instance(&self, id: &common::InstanceId) {
+        let id = id.value.parse().unwrap();
+        self.write(async |tx| tx.release_instance(id).await.unwrap()).await;
+    }
+
+    /// Addresses that instances hold.
+    pub(crate) async fn instance_addresses(&self) -> Vec<String> {
+        let held = self.store.read().await.unwrap().addresses().await.unwrap();
+        let held = held.into_iter().filter(|held| held.pool == AddressPool::Instance);
+        held.map(|held| held.address.to_string()).collect()
     }
 
     pub(crate) async fn vpc(&self, name: &str, prefixes: &[&str]) -> Vpc {
@@ -162,8 +206,8 @@ impl TestSite {
         self.report(acknowledgement(dpu, &config)).await.unwrap();
     }
 
-    pub(crate) async fn acknowledge_all(&self, n: u32) {
-        for place in 0..2 {
+    pub(crate) async fn acknowledge_all(&self, n: usize) {
+        for place in 0..DPUS {
             self.acknowledge(&dpu(n, place)).await;
         }
     }
@@ -180,22 +224,66 @@ impl TestSite {
 
     /// Moves a host to a state, as the reconciler would.
     pub(crate) async fn put_in_state(&self, host: &MachineId, state: &str) {
-        let mut tx = self.store.write().await.unwrap();
-        let version = tx.life(host).await.unwrap().version;
-        let transition = Transition { to: state.into(), ..Default::default() };
-        tx.commit_transition(host, version, &transition, Timestamp::now()).await.unwrap();
-        tx.commit().await.unwrap();
+        self.put_in_state_at(host, state, Timestamp::now()).await;
+    }
+
+    pub(crate) async fn put_in_state_at(&self, host: &MachineId, state: &str, at: Timestamp) {
+        self.go(host, Transition { to: state.into(), ..Default::default() }, at).await;
+    }
+
+    /// Commits a transition of a host, whatever the rules say.
+    pub(crate) async fn go(&self, host: &MachineId, transition: Transition, at: Timestamp) {
+        self.write(async |tx| {
+            let version = tx.life(host).await.unwrap().version;
+            tx.commit_transition(host, version, &transition, at).await.unwrap();
+        })
+        .await;
+        self.dirty.mark(host.clone());
     }
 
     /// Puts a host on its tenant's network, or back on the admin network, as the reconciler would.
     pub(crate) async fn use_admin_network(&self, id: &MachineId, admin: bool) {
-        let mut tx = self.store.write().await.unwrap();
-        let host = tx.host(id).await.unwrap().unwrap();
-        tx.set_host_network(id, host.network_version, admin, None, Timestamp::now()).await.unwrap();
-        tx.commit().await.unwrap();
+        self.write(async |tx| {
+            let host = tx.host(id).await.unwrap().unwrap();
+            tx.set_host_network(id, host.network_version, admin, None, Timestamp::now()).await.unwrap();
+        })
+        .await;
+    }
+
+    /// Puts a health report on a machine.
+    pub(crate) async fn put_report(
+        &self,
+        machine: &MachineId,
+        source: &str,
+        mode: forge::HealthReportApplyMode,
+        alerts: Vec<health::HealthProbeAlert>,
+    ) -> Result<(), Status> {
+        let report = health::HealthReport { source: source.into(), alerts, ..Default::default() };
+        let request = forge::InsertMachineHealthReportRequest {
+            machine_id: Some(machine.into()),
+            health_report_entry: Some(forge::HealthReportEntry { report: Some(report), mode: mode as i32 }),
+        };
+        self.forge.insert_machine_health_report(Request::new(request)).await.map(drop)
+    }
+
+    /// Has an instance on host 1 in use: all rules and DPUs have done their part.
+    pub(crate) async fn put_in_use(&self) {
+        self.put_in_state(&host(1), "Assigned/Ready").await;
+        self.use_admin_network(&host(1), false).await;
+        self.acknowledge_all(1).await;
     }
 }
 
+/// A report of a DPU that says it is well and nothing else.
+pub(crate) fn healthy(dpu: &MachineId) -> forge::DpuNetworkStatus {
+    forge::DpuNetworkStatus {
+        dpu_machine_id: Some(dpu.into()),
+        dpu_health: Some(health::HealthReport::default()),
+        ..Default::default()
+    }
+}
+
+/// A healthy report of what a DPU was told to run.
 pub(crate) fn acknowledgement(
     dpu: &MachineId,
     config: &forge::ManagedHostNetworkConfigResponse,
@@ -211,17 +299,15 @@ pub(crate) fn acknowledgement(
         ..Default::default()
     });
     forge::DpuNetworkStatus {
-        dpu_machine_id: Some(dpu.into()),
         network_config_version: Some(config.managed_host_config_version.clone()),
         instance_network_config_version: instance,
         interfaces: interfaces.collect(),
         instance_id: config.instance_id.clone(),
-        dpu_health: Some(health::HealthReport::default()),
-        ..Default::default()
+        ..healthy(dpu)
     }
 }
 
-pub(crate) fn interface(prefix: &controller::store::VpcPrefix) -> forge::InstanceInterfaceConfig {
+pub(crate) fn interface(prefix: &VpcPrefix) -> forge::InstanceInterfaceConfig {
     forge::InstanceInterfaceConfig {
         network_details: Some(NetworkDetails::VpcPrefixId(prefix.id.into())),
         ..Default::default()
@@ -236,7 +322,10 @@ pub(crate) fn instance_config(interfaces: Vec<forge::InstanceInterfaceConfig>) -
     }
 }
 
-pub(crate) fn allocation(n: u32, interfaces: Vec<forge::InstanceInterfaceConfig>) -> forge::InstanceAllocationRequest {
+pub(crate) fn allocation(
+    n: usize,
+    interfaces: Vec<forge::InstanceInterfaceConfig>,
+) -> forge::InstanceAllocationRequest {
     forge::InstanceAllocationRequest {
         machine_id: Some((&host(n)).into()),
         config: Some(instance_config(interfaces)),
