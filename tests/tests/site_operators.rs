@@ -3,9 +3,7 @@
 use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
-use testbed::{Site, SitePlan, on_site, until};
-
-const SECS: f64 = 40.0;
+use testbed::{SECS, Site, SitePlan, on_site, until};
 
 /// The configuration that a DPU's agent wrote last, as it was given to NVUE.
 fn written(site: &Site, dpu: &str) -> Result<String> {
@@ -69,8 +67,7 @@ async fn a_host_that_is_too_long_in_its_state_shows_everywhere() -> Result<()> {
         site.dpus_ready(&host, SECS).await?;
         // A DPU that does not report holds the host.
         site.agent(&host.dpus[0])?.kill();
-        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
-        site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+        site.rent(&host).await?;
         site.reaches(&host, "Assigned/WaitingForNetworkConfig", SECS).await?;
         let late = "hosts_above_sla{state=\"Assigned/WaitingForNetworkConfig\"}";
         ensure!(site.metric(late)?.is_none(), "it counts as late too early");
@@ -97,8 +94,7 @@ async fn a_security_group_counts_once_the_dpus_have_confirmed_it() -> Result<()>
     on_site(SitePlan::new(1, 2), async |site| {
         let host = site.host(0)?;
         site.dpus_ready(&host, SECS).await?;
-        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
-        let instance = site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+        let instance = site.rent(&host).await?;
         site.reaches(&host, "Assigned/Ready", SECS).await?;
         let before = written(site, "host-1-dpu0")?;
         ensure!(!before.contains("p0005_"), "there is a security group already");
@@ -159,8 +155,7 @@ async fn with_certificates_everybody_has_calls_of_their_own() -> Result<()> {
     on_site(SitePlan { tls: true, ..SitePlan::new(1, 2) }, async |site| {
         let host = site.host(0)?;
         site.dpus_ready(&host, SECS).await?;
-        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
-        site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+        site.rent(&host).await?;
         site.reaches(&host, "Assigned/Ready", SECS).await?;
         ensure!(site.must("host list")?.contains("Assigned/Ready"), "an operator cannot see the host");
 

@@ -3,10 +3,9 @@
 use std::{fs, path::Path, process::Command, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
-use testbed::{Site, SitePlan, on_site, until};
+use testbed::{SECS, Site, SitePlan, on_site, until};
 use tokio::time::sleep;
 
-const SECS: f64 = 40.0;
 const GATE: &str = r#"// While the auditors are on a host, no tenant gets it.
 probe("Audit");
 classification("StopProvisioning");
@@ -53,8 +52,7 @@ async fn an_added_gate_holds_a_host_until_the_rules_are_rolled_back() -> Result<
 
         let alert = "health insert host-1 --probe Audit --classification StopProvisioning --message audit";
         site.must(alert)?;
-        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
-        site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+        site.rent(&host).await?;
         until("the audit to hold the host", SECS, async || {
             let seen = site.explain(&host).await?;
             Ok((seen.gate == "provisioning_allowed" && seen.reason == "Waiting for the audit to end").then_some(()))
@@ -124,8 +122,7 @@ async fn a_pack_without_a_hosts_state_is_refused_and_names_the_host() -> Result<
     on_site(SitePlan::new(2, 1), async |site| {
         let host = site.host(0)?;
         site.dpus_ready(&host, SECS).await?;
-        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
-        site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+        site.rent(&host).await?;
         site.reaches(&host, "Assigned/Ready", SECS).await?;
         let pack = site.directory().join("my-rules");
         copy_of_the_pack(&site.plan.rules, &pack)?;

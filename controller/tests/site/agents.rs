@@ -1,6 +1,6 @@
 //! What DPU agents are told, and what their reports do.
 
-use crate::support::{Database, TestSite, acknowledgement, alert, allocation, dpu, healthy, host, interface};
+use crate::support::{Database, TestSite, acknowledgement, alert, dpu, healthy, host};
 use proto::{common, forge, health};
 use tonic::Code;
 
@@ -225,7 +225,7 @@ async fn the_last_report_of_every_dpu_can_be_listed(database: &Database) {
     let site = TestSite::start(&database.url).await;
     let vpc = site.vpc("blue", &["192.0.2.0/24"]).await;
     site.acknowledge_all(1).await;
-    let allocated = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+    let allocated = site.rent(1, &vpc).await;
     site.use_admin_network(&host(1), false).await;
     site.acknowledge(&dpu(1, 0)).await;
     let all = site

@@ -21,5 +21,7 @@ pub use dpu::{
 pub use host::{BmcFaults, BmcView, Power, SimBmc, SimHostConfig, SystemConfig, serve_bmcs};
 pub use names::{BMC_PASSWORD, BMC_USER, dpu_id, dpu_name, host_id, host_name};
 pub use process::Process;
-pub use site::{Binaries, DpuPlan, HostPlan, Site, SitePlan, on_site, workspace};
+pub use site::{
+    Binaries, DpuPlan, HostPlan, SECS, Site, SitePlan, is_acknowledged, is_current, on_prepared, on_site, workspace,
+};
 pub use wait::{block_until, until};

@@ -1,6 +1,6 @@
 //! A site file is taken whole or not at all, and every fault is named with its line.
 
-use crate::support::{TestSite, allocation, dpu, host, interface, new_hosts, site_network, site_text};
+use crate::support::{TestSite, dpu, host, new_hosts, site_network, site_text};
 use controller::{
     SiteFile, add_hosts,
     network::{RoutedVpcs, SiteNetwork, adopt_settings},
@@ -269,7 +269,7 @@ async fn settings_that_collide_with_what_is_given_out_are_not_adopted() {
     let blue = site.vpc("blue", &["192.0.2.0/24", "2001:db8:2::/64"]).await;
     let green = site.vpc_of(Virtualization::Fnn, "green", &["198.51.100.0/24"]).await;
     site.acknowledge_all(1).await;
-    site.allocate(allocation(1, vec![interface(&green.prefixes[0])])).await.unwrap();
+    site.rent(1, &green).await;
     let now = controller::Timestamp::now();
     adopt_settings(&site.store, &site.network, now).await.unwrap();
     let (d10, d11) = (dpu(1, 0), dpu(1, 1));

@@ -9,7 +9,9 @@ use proto::{
 };
 use tonic::{Code, Request};
 
-use crate::support::{Database, TENANT, TestSite, alert, allocation, dpu, host, interface, ready_site};
+use crate::support::{
+    Database, TENANT, TestSite, alert, allocation, dpu, for_virtual, host, interface, interface_at, ready_site,
+};
 
 on_each_database! {
     an_instance_gives_the_tenant_network_to_its_dpu_alone,
@@ -26,7 +28,7 @@ on_each_database! {
 
 async fn an_instance_gives_the_tenant_network_to_its_dpu_alone(database: &Database) {
     let (site, vpc) = ready_site(database).await;
-    let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+    let instance = site.rent(1, &vpc).await;
     assert!(site.config(&dpu(1, 0)).await.unwrap().use_admin_network, "until the rules say otherwise");
     site.use_admin_network(&host(1), false).await;
     let config = site.config(&dpu(1, 0)).await.unwrap();
@@ -50,17 +52,10 @@ async fn an_instance_gives_the_tenant_network_to_its_dpu_alone(database: &Databa
 
 async fn named_devices_and_virtual_functions_go_to_their_dpus(database: &Database) {
     let (site, vpc) = ready_site(database).await;
-    let on = |place: u32| forge::InstanceInterfaceConfig {
-        device: Some("BlueField".into()),
-        device_instance: place,
-        ..interface(&vpc.prefixes[0])
-    };
+    let on = |place| interface_at(&vpc.prefixes[0], place);
     let virtual_one = forge::InstanceInterfaceConfig {
-        function_type: InterfaceFunctionType::Virtual as i32,
-        virtual_function_id: Some(3),
         ip_address: Some("198.51.100.77".into()),
-        network_details: interface(&vpc.prefixes[1]).network_details,
-        ..on(1)
+        ..for_virtual(3, interface_at(&vpc.prefixes[1], 1))
     };
     site.allocate(allocation(1, vec![on(0), on(1), virtual_one])).await.unwrap();
     site.use_admin_network(&host(1), false).await;
@@ -230,7 +225,7 @@ async fn an_unhealthy_host_is_given_to_whom_insists(database: &Database) {
 
 async fn a_tenant_sees_ready_only_after_every_dpu_said_so(database: &Database) {
     let (site, vpc) = ready_site(database).await;
-    let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+    let instance = site.rent(1, &vpc).await;
     let id = instance.id.clone().unwrap();
     let seen = async || {
         let status = site.instance(&id).await.status.unwrap();
@@ -264,7 +259,7 @@ async fn instances_are_found_by_tenant_vpc_and_label(database: &Database) {
         ..Default::default()
     });
     let id = site.allocate(request).await.unwrap().id.unwrap();
-    site.allocate(allocation(2, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+    site.rent(2, &vpc).await;
     let find = async |filter: forge::InstanceSearchFilter| {
         site.forge.find_instance_ids(Request::new(filter)).await.unwrap().into_inner().instance_ids
     };
@@ -337,7 +332,7 @@ async fn a_quarantined_host_blocks_its_traffic_and_goes_to_no_tenant(database: &
     let cleared = site.forge.clear_managed_host_quarantine_state(Request::new(clear)).await.unwrap().into_inner();
     assert_eq!(cleared.prior_quarantine_state, Some(wanted));
     assert_eq!(site.config(&dpu(1, 0)).await.unwrap().managed_host_config.unwrap().quarantine_state, None);
-    site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+    site.rent(1, &vpc).await;
 }
 
 async fn a_tenant_that_waits_for_a_call_home_is_ready_after_it(database: &Database) {

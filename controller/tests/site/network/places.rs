@@ -1,9 +1,9 @@
 //! DPUs are told apart by their place in the host, not by their number.
 
-use proto::forge::{self, SyncState, TenantState};
+use proto::forge::{SyncState, TenantState};
 use tonic::Code;
 
-use crate::support::{Database, allocation, dpu, host, interface, ready_site};
+use crate::support::{Database, allocation, dpu, host, interface, interface_at, ready_site};
 
 on_each_database! {
     a_host_is_given_nothing_at_a_place_where_it_has_no_dpu,
@@ -13,11 +13,7 @@ on_each_database! {
 
 async fn a_host_is_given_nothing_at_a_place_where_it_has_no_dpu(database: &Database) {
     let (site, vpc) = ready_site(database).await;
-    let on = |place: u32| forge::InstanceInterfaceConfig {
-        device: Some("BlueField".into()),
-        device_instance: place,
-        ..interface(&vpc.prefixes[0])
-    };
+    let on = |place| interface_at(&vpc.prefixes[0], place);
     let no_primary = "config.network.interfaces: have nobody to carry them: the host has no primary DPU";
     site.forget_dpu(&dpu(1, 0)).await;
     site.forget_dpu(&dpu(2, 1)).await;
@@ -39,7 +35,7 @@ async fn a_host_is_given_nothing_at_a_place_where_it_has_no_dpu(database: &Datab
 
 async fn an_instance_without_a_dpu_that_it_needs_is_not_applied(database: &Database) {
     let (site, vpc) = ready_site(database).await;
-    let id = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap().id.unwrap();
+    let id = site.rent(1, &vpc).await.id.unwrap();
     site.put_in_use().await;
     assert_eq!(site.instance(&id).await.status.unwrap().configs_synced(), SyncState::Synced);
     site.forget_dpu(&dpu(1, 0)).await;
@@ -52,12 +48,7 @@ async fn an_instance_without_a_dpu_that_it_needs_is_not_applied(database: &Datab
 
 async fn an_instance_is_not_applied_without_a_primary_dpu(database: &Database) {
     let (site, vpc) = ready_site(database).await;
-    let second = forge::InstanceInterfaceConfig {
-        device: Some("BlueField".into()),
-        device_instance: 1,
-        ..interface(&vpc.prefixes[0])
-    };
-    let id = site.allocate(allocation(1, vec![second])).await.unwrap().id.unwrap();
+    let id = site.allocate(allocation(1, vec![interface_at(&vpc.prefixes[0], 1)])).await.unwrap().id.unwrap();
     site.use_admin_network(&host(1), false).await;
     site.acknowledge_all(1).await;
     assert_eq!(site.instance(&id).await.status.unwrap().configs_synced(), SyncState::Synced);

@@ -7,9 +7,9 @@ use controller::{
 };
 use proto::{
     ConfigVersion, common,
-    forge::{self, SyncState, forge_server::Forge},
+    forge::{self, SyncState},
 };
-use tonic::{Code, Request};
+use tonic::Code;
 
 use crate::support::{Database, TENANT, TestSite, allocation, dpu, instance_config, interface, ready_site};
 
@@ -42,10 +42,7 @@ fn group(name: &str, port: u16) -> SecurityGroup {
 }
 
 async fn put(site: &TestSite, group: SecurityGroup) -> SecurityGroup {
-    let mut tx = site.store.write().await.unwrap();
-    let group = put_security_group(&mut tx, group, Timestamp::now()).await.unwrap();
-    tx.commit().await.unwrap();
-    group
+    site.write(async |tx| put_security_group(tx, group, Timestamp::now()).await.unwrap()).await
 }
 
 async fn attach(site: &TestSite, vpc: &Vpc, group: Option<&str>) {
@@ -63,7 +60,7 @@ async fn told(site: &TestSite) -> Option<forge::FlatInterfaceNetworkSecurityGrou
 /// A site whose host 1 has an instance in a VPC, in use.
 async fn site_in_use(database: &Database) -> (TestSite, Vpc, common::InstanceId) {
     let (site, vpc) = ready_site(database).await;
-    let id = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap().id.unwrap();
+    let id = site.rent(1, &vpc).await.id.unwrap();
     site.put_in_use().await;
     (site, vpc, id)
 }
@@ -89,9 +86,7 @@ async fn a_vpcs_group_goes_to_interfaces_unless_they_have_their_own(database: &D
 
     let mut config = instance_config(vec![interface(&vpc.prefixes[0])]);
     config.network_security_group_id = Some("own".into());
-    let request =
-        forge::InstanceConfigUpdateRequest { instance_id: Some(id), config: Some(config), ..Default::default() };
-    site.forge.update_instance_config(Request::new(request)).await.unwrap();
+    site.update(&id, config).await.unwrap();
     let own = told(&site).await.unwrap();
     assert_eq!((own.id.as_str(), own.source()), ("own", forge::NetworkSecurityGroupSource::NsgSourceInstance));
     attach(&site, &vpc, None).await;

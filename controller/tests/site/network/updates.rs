@@ -4,11 +4,12 @@ use controller::{
     Timestamp,
     store::{StoreError, UpdateStage},
 };
-use proto::forge::{self, HealthReportApplyMode, InterfaceFunctionType, SyncState, TenantState, forge_server::Forge};
+use proto::forge::{self, HealthReportApplyMode, SyncState, TenantState, forge_server::Forge};
 use tonic::{Code, Request};
 
 use crate::support::{
-    Database, acknowledgement, alert, allocation, dpu, host, instance_config, interface, new_hosts, ready_site,
+    Database, acknowledgement, alert, allocation, dpu, for_virtual, host, instance_config, interface, new_hosts,
+    ready_site,
 };
 
 on_each_database! {
@@ -25,7 +26,7 @@ on_each_database! {
 
 async fn a_live_update_holds_old_and_new_addresses_until_released(database: &Database) {
     let (site, vpc) = ready_site(database).await;
-    let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+    let instance = site.rent(1, &vpc).await;
     let id = instance.id.clone().unwrap();
     let key: controller::InstanceId = id.value.parse().unwrap();
     let held = async || {
@@ -63,27 +64,17 @@ async fn a_live_update_holds_old_and_new_addresses_until_released(database: &Dat
     tx.commit().await.unwrap();
     assert_eq!((version.number(), held().await.len()), (2, 2));
 
-    let mut tx = site.store.write().await.unwrap();
-    let released = tx.release_after_network_update(key).await.unwrap();
-    tx.commit().await.unwrap();
+    let released = site.write(async |tx| tx.release_after_network_update(key).await.unwrap()).await;
     assert_eq!(released, ["192.0.2.2".parse::<std::net::IpAddr>().unwrap()]);
     assert_eq!(held().await, ["198.51.100.2"]);
 }
 
 async fn an_update_that_keeps_an_interface_keeps_its_address(database: &Database) {
     let (site, vpc) = ready_site(database).await;
-    let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
-    let virtual_one = forge::InstanceInterfaceConfig {
-        function_type: InterfaceFunctionType::Virtual as i32,
-        virtual_function_id: Some(0),
-        ..interface(&vpc.prefixes[1])
-    };
-    let request = forge::InstanceConfigUpdateRequest {
-        instance_id: instance.id.clone(),
-        config: Some(instance_config(vec![interface(&vpc.prefixes[0]), virtual_one])),
-        ..Default::default()
-    };
-    site.forge.update_instance_config(Request::new(request)).await.unwrap();
+    let instance = site.rent(1, &vpc).await;
+    let virtual_one = for_virtual(0, interface(&vpc.prefixes[1]));
+    let config = instance_config(vec![interface(&vpc.prefixes[0]), virtual_one]);
+    site.update(&instance.id.unwrap(), config).await.unwrap();
     let mut tx = site.store.read().await.unwrap();
     let stored = tx.instance_on(&host(1)).await.unwrap().unwrap();
     let update = stored.network_update.unwrap();
@@ -94,7 +85,7 @@ async fn an_update_that_keeps_an_interface_keeps_its_address(database: &Database
 
 async fn a_change_of_metadata_alone_is_no_network_update(database: &Database) {
     let (site, vpc) = ready_site(database).await;
-    let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+    let instance = site.rent(1, &vpc).await;
     let request = forge::InstanceConfigUpdateRequest {
         instance_id: instance.id.clone(),
         config: instance.config.clone(),
@@ -110,19 +101,13 @@ async fn a_change_of_metadata_alone_is_no_network_update(database: &Database) {
 
 async fn a_released_instance_keeps_all_until_the_rules_let_go(database: &Database) {
     let (site, vpc) = ready_site(database).await;
-    let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+    let instance = site.rent(1, &vpc).await;
     let id = instance.id.clone().unwrap();
-    let request = forge::InstanceReleaseRequest { id: Some(id.clone()), ..Default::default() };
     for _ in 0..2 {
-        site.forge.release_instance(Request::new(request.clone())).await.unwrap();
+        site.release(&id).await.unwrap();
     }
     assert_eq!(site.instance(&id).await.status.unwrap().tenant.unwrap().state(), TenantState::Terminating);
-    let update = forge::InstanceConfigUpdateRequest {
-        instance_id: Some(id.clone()),
-        config: Some(instance_config(vec![interface(&vpc.prefixes[1])])),
-        ..Default::default()
-    };
-    let refusal = site.forge.update_instance_config(Request::new(update)).await.unwrap_err();
+    let refusal = site.update(&id, instance_config(vec![interface(&vpc.prefixes[1])])).await.unwrap_err();
     assert!(refusal.message().contains("is being deleted"), "{refusal}");
     let wanted = forge::InstanceInterfaceConfig { ip_address: Some("192.0.2.2".into()), ..interface(&vpc.prefixes[0]) };
     let refusal = site.allocate(allocation(2, vec![wanted.clone()])).await.unwrap_err();
@@ -130,24 +115,23 @@ async fn a_released_instance_keeps_all_until_the_rules_let_go(database: &Databas
 
     site.drop_instance(&id).await;
     site.allocate(allocation(2, vec![wanted])).await.unwrap();
-    let refusal = site.forge.release_instance(Request::new(request)).await.unwrap_err();
+    let refusal = site.release(&id).await.unwrap_err();
     assert_eq!(refusal.code(), Code::NotFound);
 }
 
 async fn an_alert_against_deletion_refuses_a_release_and_is_named(database: &Database) {
     let (site, vpc) = ready_site(database).await;
-    let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+    let instance = site.rent(1, &vpc).await;
     let alerts = vec![alert("SkuValidation", "disk", &["PreventInstanceDeletion"])];
     site.put_report(&host(1), "overrides.keep", HealthReportApplyMode::Merge, alerts).await.unwrap();
-    let request = forge::InstanceReleaseRequest { id: instance.id, ..Default::default() };
-    let refusal = site.forge.release_instance(Request::new(request)).await.unwrap_err();
+    let refusal = site.release(&instance.id.unwrap()).await.unwrap_err();
     assert_eq!(refusal.code(), Code::FailedPrecondition);
     assert!(refusal.message().contains("alert SkuValidation (disk) has PreventInstanceDeletion"), "{refusal}");
 }
 
 async fn what_a_forgotten_instance_had_only_an_operator_frees(database: &Database) {
     let (site, vpc) = ready_site(database).await;
-    let id = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap().id.unwrap();
+    let id = site.rent(1, &vpc).await.id.unwrap();
     let key: controller::InstanceId = id.value.parse().unwrap();
     site.forget_host(1).await;
     let held = async || {
@@ -172,9 +156,7 @@ async fn what_a_forgotten_instance_had_only_an_operator_frees(database: &Databas
     tx.commit().await.unwrap();
     assert_eq!(held().await, [("192.0.2.2".to_owned(), true)]);
 
-    let mut tx = site.store.write().await.unwrap();
-    assert!(tx.release_forgotten(forgotten).await.unwrap());
-    tx.commit().await.unwrap();
+    assert!(site.write(async |tx| tx.release_forgotten(forgotten).await.unwrap()).await);
     site.allocate(again.clone()).await.unwrap();
     let mut tx = site.store.write().await.unwrap();
     tx.release_instance(key).await.unwrap();
@@ -183,18 +165,13 @@ async fn what_a_forgotten_instance_had_only_an_operator_frees(database: &Databas
 
 async fn a_hostname_counts_once_the_dpu_has_confirmed_it(database: &Database) {
     let (site, vpc) = ready_site(database).await;
-    let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+    let instance = site.rent(1, &vpc).await;
     let id = instance.id.clone().unwrap();
     site.put_in_use().await;
     let rename = async |hostname: &str| {
         let mut config = instance.config.clone().unwrap();
         config.tenant.as_mut().unwrap().hostname = Some(hostname.into());
-        let request = forge::InstanceConfigUpdateRequest {
-            instance_id: Some(id.clone()),
-            config: Some(config),
-            ..Default::default()
-        };
-        site.forge.update_instance_config(Request::new(request)).await.unwrap().into_inner()
+        site.update(&id, config).await.unwrap()
     };
     let unnamed = rename("").await;
     assert_eq!(unnamed.network_config_version, instance.network_config_version, "it had no name before, either");
@@ -213,7 +190,7 @@ async fn a_hostname_counts_once_the_dpu_has_confirmed_it(database: &Database) {
 
 async fn a_config_counts_once_a_dpu_says_its_version(database: &Database) {
     let (site, vpc) = ready_site(database).await;
-    let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+    let instance = site.rent(1, &vpc).await;
     let id = instance.id.clone().unwrap();
     site.use_admin_network(&host(1), false).await;
     site.acknowledge_all(1).await;

@@ -2,28 +2,16 @@
 
 use controller::{
     Timestamp,
-    network::{create_vpc, delete_vpc, peer_vpcs},
+    network::{create_vpc, delete_vpc},
     store::Virtualization,
 };
 
-use crate::support::{Database, TestSite, allocation, host, interface, new_hosts};
+use crate::support::{Database, TestSite, host, new_hosts};
 
 on_each_database! {
     a_forgotten_instance_holds_its_vpc_until_it_is_freed,
     the_end_of_a_peering_holds_a_vpc_until_it_is_confirmed,
     a_forgotten_instance_holds_the_former_peer_of_its_vpc_too,
-}
-
-async fn end_peering(site: &TestSite, one: &str, other: &str) {
-    peer(site, one, other, false).await;
-}
-
-async fn peer(site: &TestSite, one: &str, other: &str, peered: bool) {
-    let mut tx = site.store.write().await.unwrap();
-    let vpcs = tx.vpcs().await.unwrap();
-    let named = |name: &str| vpcs.iter().find(|vpc| vpc.name == name).unwrap();
-    peer_vpcs(&mut tx, named(one), named(other), peered, Timestamp::now()).await.unwrap();
-    tx.commit().await.unwrap();
 }
 
 /// The refusal, or nothing if the VPC is gone.
@@ -36,9 +24,8 @@ async fn delete(site: &TestSite, name: &str) -> Option<String> {
 }
 
 async fn free(site: &TestSite, address: &str) {
-    let mut tx = site.store.write().await.unwrap();
-    assert!(tx.release_forgotten(address.parse().unwrap()).await.unwrap());
-    tx.commit().await.unwrap();
+    let address = address.parse().unwrap();
+    assert!(site.write(async |tx| tx.release_forgotten(address).await.unwrap()).await);
 }
 
 async fn a_forgotten_instance_holds_its_vpc_until_it_is_freed(database: &Database) {
@@ -46,7 +33,7 @@ async fn a_forgotten_instance_holds_its_vpc_until_it_is_freed(database: &Databas
         let site = TestSite::start(&database.url).await;
         let red = site.vpc_of(virtualization, "red", &["192.0.2.0/24", "2001:db8::/64"]).await;
         site.acknowledge_all(1).await;
-        let id = site.allocate(allocation(1, vec![interface(&red.prefixes[0])])).await.unwrap().id.unwrap().value;
+        let id = site.rent(1, &red).await.id.unwrap().value;
         assert_eq!(delete(&site, "red").await.unwrap(), format!("VPC `red` is used by instance {id}"));
         site.forget_host(1).await;
         let last = if virtualization == Virtualization::Etv { 2 } else { 1 };
@@ -65,12 +52,12 @@ async fn the_end_of_a_peering_holds_a_vpc_until_it_is_confirmed(database: &Datab
     let site = TestSite::start(&database.url).await;
     let mine = site.vpc("mine", &["192.0.2.0/24"]).await;
     site.vpc("other", &["198.51.100.0/24"]).await;
-    peer(&site, "mine", "other", true).await;
+    site.peer("mine", "other", true).await.unwrap();
     site.acknowledge_all(1).await;
-    site.allocate(allocation(1, vec![interface(&mine.prefixes[0])])).await.unwrap();
+    site.rent(1, &mine).await;
     site.use_admin_network(&host(1), false).await;
     site.acknowledge_all(1).await;
-    end_peering(&site, "mine", "other").await;
+    site.peer("mine", "other", false).await.unwrap();
     let refusal = delete(&site, "other").await.unwrap();
     let why = "DPU host-1-dpu0 has not confirmed that a peering with it ended";
     assert_eq!(refusal, format!("VPC `other` is held: {why}"));
@@ -87,17 +74,17 @@ async fn a_forgotten_instance_holds_the_former_peer_of_its_vpc_too(database: &Da
         let site = TestSite::start(&database.url).await;
         let mine = site.vpc("mine", &["192.0.2.0/24"]).await;
         site.vpc("other", &["198.51.100.0/24"]).await;
-        peer(&site, "mine", "other", true).await;
+        site.peer("mine", "other", true).await.unwrap();
         site.acknowledge_all(1).await;
-        let id = site.allocate(allocation(1, vec![interface(&mine.prefixes[0])])).await.unwrap().id.unwrap().value;
+        let id = site.rent(1, &mine).await.id.unwrap().value;
         site.use_admin_network(&host(1), false).await;
         site.acknowledge_all(1).await;
         if before {
-            end_peering(&site, "mine", "other").await;
+            site.peer("mine", "other", false).await.unwrap();
         }
         site.forget_host(1).await;
         if !before {
-            end_peering(&site, "mine", "other").await;
+            site.peer("mine", "other", false).await.unwrap();
         }
         let refusal = delete(&site, "other").await.unwrap();
         let why = format!("{id}, which the site forgot, may still use 192.0.2.2: free it once nothing does");

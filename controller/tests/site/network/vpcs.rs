@@ -2,13 +2,15 @@
 
 use controller::{
     InstanceId, Timestamp,
-    network::{create_vpc, delete_vpc, peer_vpcs},
+    network::{create_vpc, delete_vpc},
     store::{AddressPool, Virtualization},
 };
-use proto::forge::{self, forge_server::Forge};
-use tonic::{Code, Request};
+use proto::forge;
+use tonic::Code;
 
-use crate::support::{Database, TENANT, TestSite, allocation, dpu, host, instance_config, interface};
+use crate::support::{
+    Database, TENANT, TestSite, allocation, dpu, for_virtual, host, instance_config, interface, interface_at,
+};
 
 on_each_database! {
     a_vpc_gets_numbers_that_no_other_has,
@@ -127,7 +129,7 @@ async fn a_dual_stack_interface_has_an_address_of_each_family(database: &Databas
         let vpc = site.vpc_of(virtualization, &name, &["192.0.2.0/24", "2001:db8::/64", "198.51.100.0/24"]).await;
         assert_eq!(vpc.prefixes.len(), 2);
         site.acknowledge_all(1).await;
-        let id = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap().id.unwrap();
+        let id = site.rent(1, &vpc).await.id.unwrap();
         site.use_admin_network(&host(1), false).await;
         let port = site.config(&dpu(1, 0)).await.unwrap().tenant_interfaces.remove(0);
         let ipv6 = port.ipv6_interface_config.unwrap();
@@ -157,23 +159,13 @@ async fn peered_vpcs_are_told_to_both_and_have_to_be_confirmed(database: &Databa
     let teal = site.vpc_of(Virtualization::Fnn, "teal", &["198.51.100.0/24"]).await;
     let blue = site.vpc("blue", &["203.0.113.0/24"]).await;
     site.acknowledge_all(1).await;
-    let id = site.allocate(allocation(1, vec![interface(&teal.prefixes[0])])).await.unwrap().id.unwrap();
+    let id = site.rent(1, &teal).await.id.unwrap();
     site.put_in_use().await;
     let synced = async || site.instance(&id).await.status.unwrap().configs_synced() == forge::SyncState::Synced;
     let port = async || site.config(&dpu(1, 0)).await.unwrap().tenant_interfaces.remove(0);
     assert!(synced().await);
 
-    let peer = async |one: &str, other: &str, peered: bool| {
-        let mut tx = site.store.write().await.unwrap();
-        let vpcs = tx.vpcs().await.unwrap();
-        let named = |name: &str| vpcs.iter().find(|vpc| vpc.name == name).unwrap();
-        peer_vpcs(&mut tx, named(one), named(other), peered, Timestamp::now())
-            .await
-            .map_err(|error| error.to_string())?;
-        tx.commit().await.unwrap();
-        Ok::<_, String>(())
-    };
-    peer("green", "teal", true).await.unwrap();
+    site.peer("green", "teal", true).await.unwrap();
     assert!(!synced().await, "the DPUs have not confirmed it");
     let told = port().await;
     assert_eq!(told.vpc_peer_prefixes, ["192.0.2.0/24", "2001:db8::/64"]);
@@ -186,7 +178,7 @@ async fn peered_vpcs_are_told_to_both_and_have_to_be_confirmed(database: &Databa
         ("teal", "teal", "VPCs `teal` and `teal` cannot be peered: they are the same"),
         ("teal", "blue", "VPCs `teal` and `blue` cannot be peered: one is bridged, the other routed"),
     ] {
-        let error = peer(one, other, true).await.unwrap_err();
+        let error = site.peer(one, other, true).await.unwrap_err();
         assert!(error.starts_with(refusal), "{error}");
     }
     let mut tx = site.store.write().await.unwrap();
@@ -195,9 +187,9 @@ async fn peered_vpcs_are_told_to_both_and_have_to_be_confirmed(database: &Databa
     assert_eq!(error.to_string(), "VPC `green` is peered with VPC `teal`");
     delete_vpc(&mut tx, &blue).await.unwrap();
     drop(tx);
-    peer("teal", "green", false).await.unwrap();
+    site.peer("teal", "green", false).await.unwrap();
     assert!(!synced().await && port().await.vpc_peer_prefixes.is_empty());
-    assert!(peer("teal", "green", false).await.is_err());
+    assert!(site.peer("teal", "green", false).await.is_err());
 }
 
 async fn bridged_and_routed_vpcs_do_not_share_a_dpu(database: &Database) {
@@ -205,19 +197,14 @@ async fn bridged_and_routed_vpcs_do_not_share_a_dpu(database: &Database) {
     let bridged = site.vpc("blue", &["198.51.100.0/24"]).await;
     let routed = site.vpc_of(Virtualization::Fnn, "green", &["192.0.2.0/24"]).await;
     site.acknowledge_all(1).await;
-    let on = |prefix, place| forge::InstanceInterfaceConfig {
-        device: Some("BlueField".into()),
-        device_instance: place,
-        ..interface(prefix)
-    };
-    let virtual_one =
-        forge::InstanceInterfaceConfig { function_type: 1, virtual_function_id: Some(0), ..on(&routed.prefixes[0], 0) };
-    let mixed = vec![on(&bridged.prefixes[0], 0), virtual_one];
+    let mixed = vec![interface_at(&bridged.prefixes[0], 0), for_virtual(0, interface_at(&routed.prefixes[0], 0))];
     let refusal = site.allocate(allocation(1, mixed)).await.unwrap_err();
     assert_eq!(refusal.code(), Code::InvalidArgument);
     let text = "interfaces[1].vpc_prefix_id: bridged and routed VPCs cannot share a DPU";
     assert!(refusal.message().contains(text), "{refusal}");
-    site.allocate(allocation(1, vec![on(&bridged.prefixes[0], 0), on(&routed.prefixes[0], 1)])).await.unwrap();
+    site.allocate(allocation(1, vec![interface_at(&bridged.prefixes[0], 0), interface_at(&routed.prefixes[0], 1)]))
+        .await
+        .unwrap();
 }
 
 async fn a_live_update_lets_go_of_a_loopback_that_no_interface_needs(database: &Database) {
@@ -225,15 +212,10 @@ async fn a_live_update_lets_go_of_a_loopback_that_no_interface_needs(database: &
     let green = site.vpc_of(Virtualization::Fnn, "green", &["192.0.2.0/24"]).await;
     let red = site.vpc_of(Virtualization::Fnn, "red", &["198.51.100.0/24"]).await;
     site.acknowledge_all(1).await;
-    let instance = site.allocate(allocation(1, vec![interface(&green.prefixes[0])])).await.unwrap();
+    let instance = site.rent(1, &green).await;
     let id = instance.id.unwrap();
     let key: InstanceId = id.value.parse().unwrap();
-    let update = forge::InstanceConfigUpdateRequest {
-        instance_id: Some(id.clone()),
-        config: Some(instance_config(vec![interface(&red.prefixes[0])])),
-        ..Default::default()
-    };
-    site.forge.update_instance_config(Request::new(update)).await.unwrap();
+    site.update(&id, instance_config(vec![interface(&red.prefixes[0])])).await.unwrap();
     let mut tx = site.store.write().await.unwrap();
     assert_eq!(tx.addresses_of(&id.value).await.unwrap().len(), 4);
     tx.promote_network_update(key, Timestamp::now()).await.unwrap();

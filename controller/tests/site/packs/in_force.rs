@@ -10,8 +10,8 @@ use std::{
 };
 
 use controller::{
-    Config, DirtyHosts, Proposal, RulePacks, RuleSettings,
-    store::{PackFile, Store},
+    Config, DirtyHosts, Proposal, RulePacks, RuleSettings, Timestamp,
+    store::{PackFile, Store, Transition},
 };
 use sqlx::Connection;
 
@@ -66,15 +66,12 @@ async fn rules_that_cannot_be_used_any_more_are_not_replaced_unasked(database: &
     assert_eq!(in_force(&store).await, before);
 
     let asked = Config { replace_rules: true, ..config };
-    let state = |state: &'static str| {
-        let store = store.clone();
-        async move {
-            let mut tx = store.write().await.unwrap();
-            let version = tx.life(&host(1)).await.unwrap().version;
-            let transition = controller::store::Transition { to: state.into(), ..Default::default() };
-            tx.commit_transition(&host(1), version, &transition, controller::Timestamp::now()).await.unwrap();
-            tx.commit().await.unwrap();
-        }
+    let state = async |state: &str| {
+        let mut tx = store.write().await.unwrap();
+        let version = tx.life(&host(1)).await.unwrap().version;
+        let transition = Transition { to: state.into(), ..Default::default() };
+        tx.commit_transition(&host(1), version, &transition, Timestamp::now()).await.unwrap();
+        tx.commit().await.unwrap();
     };
     state("Elsewhere").await;
     let why = refused(asked.clone()).await;

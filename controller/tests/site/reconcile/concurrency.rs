@@ -32,7 +32,7 @@ async fn a_dpu_that_takes_its_word_back_keeps_the_address_held() {
     let site = ManagedSite::start(1, "Ready").await;
     let vpc = site.create_vpc().await;
     let instance = site.create_instance(1, &vpc).await;
-    site.release(instance).await.unwrap();
+    site.release(&instance).await.unwrap();
     site.put_in_state(&host(1), "Assigned/WaitingForNetworkReconfig").await;
     site.acknowledge_all(1).await;
 

@@ -75,7 +75,7 @@ async fn p0_of_the_primary_dpu_holds_the_host_up_and_explain_names_it() {
 /// Releases an instance and lets its host come as far as waiting for its DPUs to let go. The agents go on reporting what
 /// they did, and the discovery image reports when it is there.
 async fn release(site: &ManagedSite, instance: common::InstanceId) {
-    site.release(instance).await.unwrap();
+    site.release(&instance).await.unwrap();
     let busy = async {
         loop {
             for place in 0..DPUS {
@@ -188,7 +188,7 @@ async fn a_live_update_keeps_the_old_addresses_until_all_dpus_change() {
     let before = site.record(1).await;
     let resets = site.bmc(1).resets().len();
 
-    site.update(&instance, &vpc, &[0]).await;
+    site.change(&instance, &vpc, &[0]).await;
     assert_eq!(site.instance_addresses().await.len(), 2);
     site.until_state(1, "Assigned/NetworkConfigUpdate/WaitingForConfigSynced").await;
     let promoted = site.record(1).await;
@@ -205,7 +205,7 @@ async fn a_live_update_keeps_the_old_addresses_until_all_dpus_change() {
     assert_eq!(site.bmc(1).resets().len(), resets, "a live update restarts nothing");
 
     // Back to one interface: its address is held until both have let go of it.
-    site.update(&instance, &vpc, &[]).await;
+    site.change(&instance, &vpc, &[]).await;
     site.until_state(1, "Assigned/NetworkConfigUpdate/WaitingForConfigSynced").await;
     assert_eq!(site.instance_addresses().await.len(), 2);
     site.acknowledge_all(1).await;

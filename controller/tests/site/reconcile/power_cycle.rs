@@ -16,7 +16,7 @@ async fn power_drains_for_its_time_whether_the_controller_restarts() {
     let site = ManagedSite::with_drain(1, "Ready", DRAIN).await;
     let vpc = site.create_vpc().await;
     let instance = site.create_instance(1, &vpc).await;
-    site.release(instance).await.unwrap();
+    site.release(&instance).await.unwrap();
     site.put_in_state(&host(1), POWER_CYCLE).await;
     let entered = site.record(1).await.life.version;
     let bmc = site.bmc(1);

@@ -36,7 +36,7 @@ async fn evidence_prevents_a_release_but_no_force_deletion() {
     let running = site.reconcile(settings());
     let (_, instance) = site.instance_in_use().await;
     site.put_alert("SkuValidation", "PreventInstanceDeletion").await.unwrap();
-    let refusal = site.release(instance).await.unwrap_err();
+    let refusal = site.release(&instance).await.unwrap_err();
     assert_eq!(refusal.code(), Code::FailedPrecondition);
     assert!(
         refusal.message().contains("alert SkuValidation has PreventInstanceDeletion: to be looked at"),

@@ -10,8 +10,7 @@ use proto::{
 use tonic::{Code, Request, Status};
 
 use crate::support::{
-    Database, TestSite, allocation, config, dpu, healthy, host, interface, new_hosts, ready_site, refused, site_text,
-    start,
+    Database, TestSite, config, dpu, healthy, host, new_hosts, ready_site, refused, site_text, start,
 };
 
 on_each_database! {
@@ -145,7 +144,7 @@ async fn a_request_that_says_what_runs_is_held_before_any_report(database: &Data
 
 async fn a_foreign_instance_network_holds_its_own_instances_dpu(database: &Database) {
     let (site, vpc) = ready_site(database).await;
-    let instance = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+    let instance = site.rent(1, &vpc).await;
     let given = site.config(&dpu(1, 0)).await.unwrap().managed_host_config_version;
     let other = forge::Instance {
         id: Some(proto::common::InstanceId { value: uuid::Uuid::new_v4().to_string() }),

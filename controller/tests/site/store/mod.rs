@@ -2,4 +2,5 @@
 
 mod failing_database;
 mod lost_database;
+mod opening;
 mod rows;

@@ -9,9 +9,7 @@ use controller::{
     store::{Bmc, HostRecord, Store, Vpc},
 };
 use proto::{
-    common, forge,
-    forge::forge_server::Forge as _,
-    health,
+    common, forge, health,
     site::{self, site_server::Site as _},
 };
 use testbed::{BMC_PASSWORD, BMC_USER, BmcFaults, SimBmc, until};
@@ -19,7 +17,7 @@ use tokio::{sync::oneshot, task::JoinHandle};
 use tonic::{Request, Status};
 
 use super::{
-    DPUS, PATIENCE, TestSite, allocation, dpu, healthy, host, instance_config, interface, new_hosts, shipped_pack,
+    DPUS, PATIENCE, TestSite, dpu, for_virtual, healthy, host, instance_config, interface, new_hosts, shipped_pack,
     site_network,
 };
 
@@ -204,7 +202,7 @@ impl ManagedSite {
     }
 
     pub(crate) async fn create_instance(&self, n: usize, vpc: &Vpc) -> common::InstanceId {
-        self.allocate(allocation(n, vec![interface(&vpc.prefixes[0])])).await.unwrap().id.unwrap()
+        self.rent(n, vpc).await.id.unwrap()
     }
 
     /// An instance on a host that waits for its DPUs to acknowledge it.
@@ -226,24 +224,11 @@ impl ManagedSite {
     }
 
     /// Asks for a physical interface of an instance, and for these virtual ones.
-    pub(crate) async fn update(&self, instance: &common::InstanceId, vpc: &Vpc, virtual_functions: &[u32]) {
-        let virtual_ones = virtual_functions.iter().map(|id| forge::InstanceInterfaceConfig {
-            function_type: forge::InterfaceFunctionType::Virtual.into(),
-            virtual_function_id: Some(*id),
-            ..interface(&vpc.prefixes[0])
-        });
-        let interfaces = [interface(&vpc.prefixes[0])].into_iter().chain(virtual_ones).collect();
-        let request = forge::InstanceConfigUpdateRequest {
-            instance_id: Some(instance.clone()),
-            config: Some(instance_config(interfaces)),
-            ..Default::default()
-        };
-        self.forge.update_instance_config(Request::new(request)).await.unwrap();
-    }
-
-    pub(crate) async fn release(&self, instance: common::InstanceId) -> Result<(), Status> {
-        let request = forge::InstanceReleaseRequest { id: Some(instance), ..Default::default() };
-        self.forge.release_instance(Request::new(request)).await.map(drop)
+    pub(crate) async fn change(&self, instance: &common::InstanceId, vpc: &Vpc, virtual_functions: &[u32]) {
+        let own = || interface(&vpc.prefixes[0]);
+        let virtual_ones = virtual_functions.iter().map(|id| for_virtual(*id, own()));
+        let config = instance_config([own()].into_iter().chain(virtual_ones).collect());
+        self.update(instance, config).await.unwrap();
     }
 
     /// Reports what happened to the first host.

@@ -16,7 +16,7 @@ use std::{
 
 use controller::{
     DirtyHosts, ForgeService, Judge, RulesInForce, SiteFile, Timestamp, add_hosts, check_hosts,
-    network::{SiteNetwork, create_vpc},
+    network::{SiteNetwork, create_vpc, peer_vpcs},
     store::{AddressPool, NewHost, Store, Transition, Tx, Virtualization, Vpc, VpcPrefix},
 };
 use proto::{
@@ -216,6 +216,40 @@ impl TestSite {
         Ok(self.forge.allocate_instance(Request::new(request)).await?.into_inner())
     }
 
+    /// Gives host `n` to a tenant, with one interface in the first prefix of a VPC.
+    pub(crate) async fn rent(&self, n: usize, vpc: &Vpc) -> forge::Instance {
+        self.allocate(allocation(n, vec![interface(&vpc.prefixes[0])])).await.unwrap()
+    }
+
+    pub(crate) async fn update(
+        &self,
+        id: &common::InstanceId,
+        config: forge::InstanceConfig,
+    ) -> Result<forge::Instance, Status> {
+        let request = forge::InstanceConfigUpdateRequest {
+            instance_id: Some(id.clone()),
+            config: Some(config),
+            ..Default::default()
+        };
+        Ok(self.forge.update_instance_config(Request::new(request)).await?.into_inner())
+    }
+
+    pub(crate) async fn release(&self, id: &common::InstanceId) -> Result<(), Status> {
+        let request = forge::InstanceReleaseRequest { id: Some(id.clone()), ..Default::default() };
+        self.forge.release_instance(Request::new(request)).await.map(drop)
+    }
+
+    /// Begins or ends the peering of two VPCs, by their names.
+    pub(crate) async fn peer(&self, one: &str, other: &str, peered: bool) -> Result<(), String> {
+        let mut tx = self.store.write().await.unwrap();
+        let vpcs = tx.vpcs().await.unwrap();
+        let named = |name: &str| vpcs.iter().find(|vpc| vpc.name == name).unwrap();
+        let done = peer_vpcs(&mut tx, named(one), named(other), peered, Timestamp::now()).await;
+        done.map_err(|error| error.to_string())?;
+        tx.commit().await.unwrap();
+        Ok(())
+    }
+
     pub(crate) async fn instance(&self, id: &common::InstanceId) -> forge::Instance {
         let request = forge::InstancesByIdsRequest { instance_ids: vec![id.clone()] };
         let mut found = self.forge.find_instances_by_ids(Request::new(request)).await.unwrap().into_inner();
@@ -311,6 +345,20 @@ pub(crate) fn interface(prefix: &VpcPrefix) -> forge::InstanceInterfaceConfig {
     forge::InstanceInterfaceConfig {
         network_details: Some(NetworkDetails::VpcPrefixId(prefix.id.into())),
         ..Default::default()
+    }
+}
+
+/// An interface on the DPU at a place.
+pub(crate) fn interface_at(prefix: &VpcPrefix, place: u32) -> forge::InstanceInterfaceConfig {
+    forge::InstanceInterfaceConfig { device: Some("BlueField".into()), device_instance: place, ..interface(prefix) }
+}
+
+/// The same interface for a virtual function.
+pub(crate) fn for_virtual(id: u32, interface: forge::InstanceInterfaceConfig) -> forge::InstanceInterfaceConfig {
+    forge::InstanceInterfaceConfig {
+        function_type: forge::InterfaceFunctionType::Virtual.into(),
+        virtual_function_id: Some(id),
+        ..interface
     }
 }
 

@@ -2,11 +2,13 @@
 
 mod binaries;
 mod certificates;
+mod expect;
 mod layout;
 mod operate;
 mod running;
 mod tools;
 
 pub use binaries::{Binaries, workspace};
+pub use expect::{SECS, is_acknowledged, is_current};
 pub use layout::{DpuPlan, HostPlan, SitePlan};
-pub use running::{Site, on_site};
+pub use running::{Site, on_prepared, on_site};

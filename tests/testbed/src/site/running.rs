@@ -32,18 +32,6 @@ pub struct Site {
 }
 
 impl Site {
-    /// Starts the controller, the hosts and all agents of a site in a directory of its own.
-    ///
-    /// # Errors
-    /// If a program does not build, start or come up.
-    pub async fn start(plan: SitePlan, binaries: Binaries) -> Result<Self> {
-        let mut site = Self::prepare(plan, binaries)?;
-        site.start_hosts().await?;
-        site.start_controller().await?;
-        site.start_agents()?;
-        Ok(site)
-    }
-
     /// Lays a site out without starting anything.
     ///
     /// # Errors
@@ -74,6 +62,16 @@ impl Site {
             binaries,
             dir,
         })
+    }
+
+    /// Starts the hosts, the controller and all agents.
+    ///
+    /// # Errors
+    /// If a program does not start or come up.
+    pub async fn start(&mut self) -> Result<()> {
+        self.start_hosts().await?;
+        self.start_controller().await?;
+        self.start_agents()
     }
 
     /// Starts the simulated hosts and their BMCs.
@@ -202,19 +200,25 @@ impl Drop for Site {
     }
 }
 
-/// Runs a test on a site. If it fails, the logs are shown and the site's files are kept.
+/// Runs a test on a site that runs.
 ///
 /// # Errors
-/// What the test gives, with the place of the files.
+/// What the test gives, with the place of the site's files.
 pub async fn on_site(plan: SitePlan, test: impl AsyncFnOnce(&mut Site) -> Result<()>) -> Result<()> {
-    let mut site = Site::prepare(plan, Binaries::ready(false)?)?;
-    let outcome = async {
-        site.start_hosts().await?;
-        site.start_controller().await?;
-        site.start_agents()?;
-        test(&mut site).await
-    }
-    .await;
+    let site = Site::prepare(plan, Binaries::ready(false)?)?;
+    on_prepared(site, async |site| {
+        site.start().await?;
+        test(site).await
+    })
+    .await
+}
+
+/// Runs a test that starts the site by itself. If it fails, the logs are shown and the site's files are kept.
+///
+/// # Errors
+/// What the test gives, with the place of the site's files.
+pub async fn on_prepared(mut site: Site, test: impl AsyncFnOnce(&mut Site) -> Result<()>) -> Result<()> {
+    let outcome = test(&mut site).await;
     if outcome.is_err() {
         site.keep_files();
         eprintln!("{}", site.tails());
