@@ -4,7 +4,7 @@
 use std::{path::Path, sync::Arc};
 
 use controller::{
-    DirtyHosts, ForgeService, Judge, RulesInForce, SiteFile, Timestamp, add_hosts, check_hosts, store::Store,
+    ActiveRules, DirtyHosts, ForgeService, Judge, SiteFile, Timestamp, add_hosts, check_hosts, store::Store,
 };
 use divan::{Bencher, counter::ItemsCount};
 use proto::{
@@ -80,7 +80,7 @@ impl BenchSite {
             let hosts = check_hosts(&file.hosts, &"Ready".into()).expect("hosts");
             add_hosts(&store, Some(&network), &hosts, Timestamp::now()).await.expect("hosts in the database");
             let pack = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rules/managed_host");
-            let rules = RulesInForce::new(rules::load_pack(&pack).expect("rules"));
+            let rules = ActiveRules::new(rules::load_pack(&pack).expect("rules"));
             let judge = Judge::new(Arc::new(rules), rules::Site::default());
             ForgeService::new(store, Some(network), judge, DirtyHosts::default())
         });

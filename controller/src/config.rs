@@ -1,3 +1,5 @@
+//! The daemon's configuration: a TOML file, parsed and checked as a whole before anything starts.
+
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
@@ -6,13 +8,13 @@ use std::{
 };
 
 use serde::Deserialize;
-use toml::Table;
 use types::read_text;
 
 use crate::{Access, IssuerFiles};
 
 /// Settings of the daemon, as its TOML file gives them.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Config {
     /// Where gRPC is served; port 0 takes a free one.
     #[serde(default = "default_listen")]
@@ -33,7 +35,7 @@ pub struct Config {
     /// Share of hosts that other rules may decide otherwise without anybody insisting, from 0 to 1.
     #[serde(default = "default_rules_changed_share")]
     pub rules_changed_share: f64,
-    /// Take the directory's pack if the one that was last in force cannot be used. No file says so: it would be for ever.
+    /// Take the directory's pack if the one that was active last cannot be used. No file says so: it would be for ever.
     #[serde(skip)]
     pub replace_rules: bool,
     /// The site begins: its database may be one without hosts. No file says so: it would be for ever.
@@ -71,7 +73,7 @@ pub struct Config {
 
 /// How BMCs are reached.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct BmcAccess {
     /// PEM certificate that BMC certificates must come from; they are not checked without it.
     pub ca: Option<PathBuf>,
@@ -95,7 +97,7 @@ impl BmcAccess {
 
 /// Times, in seconds with fractions.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Timing {
     /// Every host is decided at least this often.
     pub sweep_secs: f64,
@@ -125,6 +127,7 @@ impl Timing {
 
 /// Files of the server's identity.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Tls {
     /// Certificate chain, PEM.
     pub cert: PathBuf,
@@ -136,7 +139,7 @@ pub struct Tls {
 
 /// Log lines.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Log {
     /// How they are written.
     pub format: LogFormat,
@@ -256,12 +259,12 @@ impl Config {
     pub fn parse(path: &str, text: &str) -> Result<Self, ConfigError> {
         // The reader shows the line that is wrong, whatever stands in it.
         let wrong = |fault: String| ConfigError::Wrong { path: path.to_owned(), fault: without_passwords(&fault) };
-        let table: Table = text.parse().map_err(|error: toml::de::Error| wrong(error.to_string()))?;
-        let unknown = unknown_keys(&table);
-        if !unknown.is_empty() {
-            return Err(wrong(unknown.join("\n")));
-        }
-        let config: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let file = toml::Deserializer::parse(text).map_err(|error| wrong(error.to_string()))?;
+        let config: Self = serde_path_to_error::deserialize(file).map_err(|error| {
+            let key = error.path().to_string();
+            let fault = error.into_inner();
+            wrong(unknown_key(&key, fault.message()).unwrap_or_else(|| fault.to_string()))
+        })?;
         for (name, value) in [
             ("timing.sweep_secs", config.timing.sweep_secs),
             ("timing.drain_secs", config.timing.drain_secs),
@@ -279,33 +282,11 @@ impl Config {
     }
 }
 
-#[rustfmt::skip]
-const KEYS: &[(&str, &[&str])] = &[
-    (
-        "",
-        &[
-            "listen", "metrics_listen", "database", "rules", "rules_changed_share", "site_file", "address_file", "timing",
-            "tls", "access", "issuer", "log", "bmc", "site", "rule_timeouts", "rule_limits", "open", "database_file",
-        ],
-    ),
-    ("bmc", &["ca", "timeout_secs"]),
-    ("timing", &["sweep_secs", "drain_secs"]),
-    ("tls", &["cert", "key", "client_ca"]),
-    ("access", &["machines", "operators", "tenants", "observers", "refused"]),
-    ("issuer", &["cert", "key", "valid_days", "late_days"]),
-    ("log", &["format", "filter"]),
-];
-
-fn unknown_keys(table: &Table) -> Vec<String> {
-    let mut faults = Vec::new();
-    for (section, known) in KEYS {
-        let table = if section.is_empty() { Some(table) } else { table.get(*section).and_then(toml::Value::as_table) };
-        for key in table.into_iter().flat_map(Table::keys).filter(|key| !known.contains(&key.as_str())) {
-            let dot = if section.is_empty() { "" } else { "." };
-            faults.push(format!("{section}{dot}{key}: unknown key{}", types::did_you_mean(key, known)));
-        }
-    }
-    faults
+/// What to say of a key that is none, from serde's word for it: "unknown field `x`, expected one of `a`, `b`".
+fn unknown_key(path: &str, message: &str) -> Option<String> {
+    let (name, known) = message.strip_prefix("unknown field `")?.split_once('`')?;
+    let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+    Some(format!("{path}: unknown key{}", types::did_you_mean(name, &known)))
 }
 
 /// Most bytes of a file of settings.

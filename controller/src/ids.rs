@@ -1,3 +1,5 @@
+//! Ids that the site gives: instances, VPCs, prefixes. Anybody may use them.
+
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};

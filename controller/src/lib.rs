@@ -6,20 +6,13 @@
 mod access;
 mod act;
 mod api;
-mod ask;
 mod config;
-mod database_health;
-mod dirty;
 mod facts;
-mod host_spec;
 mod ids;
 mod inventory;
-mod judge;
 mod listen;
-mod machine_addresses;
 mod metrics;
 pub mod network;
-mod new_site;
 mod reconcile;
 mod rule_packs;
 mod serve;
@@ -28,7 +21,7 @@ pub mod store;
 
 pub use access::{Access, AccessFault, IssuerFault, IssuerFiles};
 pub use act::{
-    ActionError, Bmc, BmcError, JournalEntry, PowerState, Redfish, RedfishSettings, RedfishSetupError, ResetType,
+    ActionError, BmcClient, BmcError, JournalEntry, PowerState, Redfish, RedfishSettings, RedfishSetupError, ResetType,
     SecureBoot, System, Task, TaskState, action_names,
 };
 pub use api::{
@@ -36,18 +29,14 @@ pub use api::{
     site::{SiteService, told},
 };
 pub use config::{BmcAccess, Config, ConfigError, Log, LogFormat, Timing, Tls, has_password};
-pub use dirty::DirtyHosts;
-pub use host_spec::{SpecFault, check_hosts};
 pub use ids::{InstanceId, VpcId, VpcPrefixId};
 pub use inventory::{AddedHosts, add_hosts};
-pub use judge::Judge;
 pub use listen::TlsFault;
-pub use new_site::NewSiteError;
-pub use reconcile::{Offers, ReconcileCounters, ReconcileFigures, ReconcileSettings, Reconciler, RulesInForce};
+pub use reconcile::{DirtyHosts, ReconcileCounters, ReconcileFigures, ReconcileSettings, Reconciler};
 pub use rule_packs::{
-    Changed, PackReadError, Proposal, RulePackError, RulePacks, RuleSettings, Verdict, draw_faults, load_pack_dir,
-    read_pack_dir,
+    ActiveRules, Changed, Judge, Offers, PackReadError, Proposal, RulePackError, RulePacks, RuleSettings, Verdict,
+    draw_faults, load_pack_dir, read_pack_dir,
 };
-pub use serve::{ServeError, serve};
-pub use site_file::{SiteFile, SiteFileError};
+pub use serve::{NewSiteError, ServeError, serve};
+pub use site_file::{SiteFile, SiteFileError, SpecFault, check_hosts};
 pub use types::Timestamp;

@@ -245,7 +245,7 @@ fn whoever_asks_on_a_port_gets_its_address(kind: ServerKind) {
     let lease = site.client("eth0").renews(Duration::from_secs(3));
     told(&lease, &[("ip", "192.168.98.11"), ("lease", "604800")]);
 
-    // NVUE takes another loopback address, and makes the ports anew; for the DHCP server nothing else changes.
+    // NVUE takes another loopback address, and recreates the ports; for the DHCP server nothing else changes.
     for port in &PORTS[..2] {
         site.lab.ip("dpu", &format!("link del {}", port.0));
         connect(&site.lab, *port);

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use controller::{Bmc, BmcError, PowerState, Redfish, RedfishSettings, ResetType, store};
+use controller::{BmcClient, BmcError, PowerState, Redfish, RedfishSettings, ResetType, store};
 use testbed::{
     Binaries, SECS, Site, SitePlan, on_prepared,
     real::{Emulator, EmulatorSettings, Part, missing},

@@ -115,7 +115,7 @@ async fn a_deleted_instance_keeps_its_address_until_every_dpu_let_go() -> Result
         let second = host.dpus[1].clone();
         site.agent(&second)?.kill();
         site.release_instance(&instance).await?;
-        let let_go = |dpus: &[DpuStatus]| {
+        let release_guard = |dpus: &[DpuStatus]| {
             dpus.iter().all(|dpu| dpu.applied_network_config_version == dpu.desired_network_config_version)
         };
         // The controller cannot know what the silent DPU runs.
@@ -125,7 +125,7 @@ async fn a_deleted_instance_keeps_its_address_until_every_dpu_let_go() -> Result
             let free = held(site).await?.is_empty();
             if free {
                 let dpus = site.dpu_status(&host).await?;
-                ensure!(let_go(&dpus), "free before every DPU acknowledged: {dpus:?}");
+                ensure!(release_guard(&dpus), "free before every DPU acknowledged: {dpus:?}");
             }
             Ok(free.then_some(()))
         })

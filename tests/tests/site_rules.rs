@@ -48,7 +48,7 @@ async fn an_added_gate_holds_a_host_until_the_rules_are_rolled_back() -> Result<
         fs::write(pack.join("tests/audit.yaml"), TEST)?;
         site.must(&format!("rules test {}", pack.display()))?;
         let said = site.must(&format!("rules apply {}", pack.display()))?;
-        ensure!(said.contains("in force"), "{said}");
+        ensure!(said.contains("active"), "{said}");
 
         let alert = "health insert host-1 --probe Audit --classification StopProvisioning --message audit";
         site.must(alert)?;
@@ -61,7 +61,7 @@ async fn an_added_gate_holds_a_host_until_the_rules_are_rolled_back() -> Result<
         let history = site.must("rules history")?;
         let before = history.lines().last().and_then(|line| line.split(' ').next_back()).context("no history")?;
         let said = site.must(&format!("rules rollback {before} --yes --force"))?;
-        ensure!(said.contains("in force"), "{said}");
+        ensure!(said.contains("active"), "{said}");
         site.reaches(&host, "Assigned/Ready", SECS).await
     })
     .await
@@ -105,7 +105,7 @@ async fn quick_changes_of_rules_are_read_once_and_bad_ones_show() -> Result<()> 
         ensure!(site.metric("rules_stale")? == Some(1.0), "nobody is told that the rules are stale");
         let history = site.must("rules history")?;
         ensure!(history.contains("stale: the last rules that were offered were refused: the pack has"), "{history}");
-        ensure!(history.starts_with(second.trim_end()), "other rules are in force: {history}");
+        ensure!(history.starts_with(second.trim_end()), "other rules are active: {history}");
 
         fs::write(&file, &shipped)?;
         site.hang_up()?;

@@ -1,3 +1,5 @@
+//! Who calls, and which calls and machines each role may speak of. Set by [`super::layer`], read by every handler.
+
 use std::fmt;
 
 use proto::{MachineId, MachineKind};

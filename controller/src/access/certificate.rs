@@ -1,3 +1,5 @@
+//! The names in a client certificate that say who its owner is. For this room alone.
+
 use std::{collections::BTreeSet, time::Duration};
 
 use x509_cert::{

@@ -1,3 +1,5 @@
+//! From the names in a certificate to a [`Caller`], by the patterns of `[access]`. For the gatekeeper and the issuer.
+
 use std::{fmt, path::PathBuf};
 
 use proto::MachineId;
@@ -8,7 +10,7 @@ use super::{Caller, certificate::Names};
 /// Which names in a certificate make a client what, as the configuration gives it: `OU=NAME`, or a URI, which may end with
 /// `*`. In that of a machine, `{machine_id}` stands for its id.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Access {
     /// DPUs and hosts: each may speak of itself alone.
     pub machines: Vec<String>,
@@ -96,8 +98,8 @@ impl Clients {
     }
 
     /// Who has a certificate with these names. A machine's certificate is nothing but that, whatever else it says.
-    pub(super) fn caller(&self, names: &Names) -> Result<Caller, Stranger> {
-        let stranger = || Stranger(names.clone());
+    pub(super) fn caller(&self, names: &Names) -> Result<Caller, UnknownClient> {
+        let stranger = || UnknownClient(names.clone());
         if names.unreadable {
             return Err(stranger());
         }
@@ -114,7 +116,7 @@ impl Clients {
             return id.parse().ok().filter(|_| alone).map(Caller::Machine).ok_or_else(stranger);
         }
         let known = self.others.iter().find(|(_, pattern)| pattern.fits(names));
-        known.map(|(caller, _)| caller.clone()).ok_or_else(|| Stranger(names.clone()))
+        known.map(|(caller, _)| caller.clone()).ok_or_else(|| UnknownClient(names.clone()))
     }
 }
 
@@ -141,9 +143,9 @@ impl Pattern {
 
 /// A client whose certificate makes it nothing.
 #[derive(Debug)]
-pub(super) struct Stranger(Names);
+pub(super) struct UnknownClient(Names);
 
-impl fmt::Display for Stranger {
+impl fmt::Display for UnknownClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the client's certificate names {}: the controller's [access] gives that no role", self.0.shown())
     }

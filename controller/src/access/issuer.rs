@@ -1,3 +1,5 @@
+//! Signs new certificates for machines that show who they are, for the same key. Called by `api/forge/renew` alone.
+
 use std::{
     collections::HashMap,
     fmt,
@@ -28,6 +30,7 @@ use crate::Timestamp;
 
 /// What machines' certificates are renewed with.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct IssuerFiles {
     /// Certificate of the authority that signs, PEM; `tls.client_ca` must trust it.
     pub cert: PathBuf,
@@ -79,8 +82,8 @@ pub enum IssuerFault {
     /// No certificate can name a machine.
     #[error("[issuer] needs a pattern in access.machines: without it no certificate names a machine")]
     NoPattern,
-    /// The authority itself is over.
-    #[error("[issuer]: the authority's certificate {cert} is over")]
+    /// The authority's own certificate has expired.
+    #[error("[issuer]: the authority's certificate {cert} has expired")]
     Over {
         /// The authority's certificate.
         cert: PathBuf,
@@ -264,7 +267,7 @@ impl Issuer {
         }
         if left < self.valid {
             let days = left.as_secs() / DAY.as_secs();
-            tracing::warn!(days, "machines' certificates will end with the authority's, which is over soon");
+            tracing::warn!(days, "machines' certificates will end with the authority's, which expires soon");
         }
         let issued = self.with_new_key(&nobody, now).map_err(|fault| untrusted(fault.to_string()))?;
         let certificate = CertificateDer::from_pem_slice(issued.certificate.as_bytes())

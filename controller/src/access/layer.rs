@@ -1,3 +1,5 @@
+//! The gatekeeper before all services: knows the caller, limits its share, and refuses what its role may not call.
+
 use std::{
     future::{Future, ready},
     pin::Pin,
@@ -74,7 +76,7 @@ impl Gatekeeper {
         let names = Names::of(own);
         // TLS looks at that when a connection is opened, and one can stay open for long.
         if names.end.is_some_and(|end| Timestamp::now().since_epoch() > end) {
-            return Err(Status::permission_denied("the client's certificate is over"));
+            return Err(Status::permission_denied("the client's certificate has expired"));
         }
         if self.refused.as_ref().is_some_and(|refused| refused.has(&names)) {
             return Err(Status::permission_denied("the client's certificate is refused here"));
@@ -92,8 +94,8 @@ impl Gatekeeper {
     }
 }
 
-/// Gives a call's place back when it is over.
-struct Held<F> {
+/// Gives a call's place back when it ends.
+struct WithPermit<F> {
     answer: F,
     _place: InFlight,
 }
@@ -140,16 +142,16 @@ where
             Ok((caller, place)) => {
                 let is_host = matches!(&caller, Caller::Machine(id) if id.kind() != MachineKind::Dpu);
                 request.extensions_mut().insert(caller);
-                let held = Held { answer: self.inner.call(request), _place: place };
+                let held = WithPermit { answer: self.inner.call(request), _place: place };
                 if !is_host {
                     return Box::pin(async move {
-                        let Held { answer, _place } = held;
+                        let WithPermit { answer, _place } = held;
                         answer.await
                     });
                 }
                 // What runs on a host is not to find out what there is; and NOT_FOUND has a meaning of its own for machines.
                 Box::pin(async move {
-                    let Held { answer, _place } = held;
+                    let WithPermit { answer, _place } = held;
                     let answer = answer.await?;
                     let code = answer.headers().get("grpc-status").map(|code| Code::from_bytes(code.as_bytes()));
                     match code {

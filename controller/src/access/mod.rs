@@ -4,7 +4,7 @@
 //! an observer. A layer before all services refuses calls that are not for the caller; the handlers that machines call
 //! refuse what is not about the caller itself. A refusal is never NOT_FOUND, which DPUs take for being unknown.
 //!
-//! Machines' certificates are renewed here, too. One that is over is let in nowhere, so its owner comes without any, shows
+//! Machines' certificates are renewed here, too. An expired one is let in nowhere, so its owner comes without any, shows
 //! it, and gets another for the same key.
 
 mod caller;

@@ -1,3 +1,6 @@
+//! The action journal as actions use it: what was begun, done or failed for this decision. For `act` and the
+//! reconciler.
+
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use proto::{ConfigVersion, MachineId};

@@ -5,15 +5,15 @@
 //! the decision. So a crash at any point leaves either nothing, or a journal line that says what may have happened.
 
 mod journal;
-mod let_go;
 mod redfish;
 mod registry;
+mod release_guard;
 mod remote;
 mod rows;
 
 pub use journal::JournalEntry;
 pub use redfish::{
-    Bmc, BmcError, PowerState, Redfish, RedfishSettings, RedfishSetupError, ResetType, SecureBoot, System, Task,
+    BmcClient, BmcError, PowerState, Redfish, RedfishSettings, RedfishSetupError, ResetType, SecureBoot, System, Task,
     TaskState,
 };
 pub use registry::action_names;

@@ -1,3 +1,5 @@
+//! The one table of action names: what each changes in rows, does at a BMC, or hands to a service of the site.
+
 use super::{
     redfish::ResetType,
     remote::{PowerSteps, Remote},

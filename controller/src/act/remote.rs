@@ -1,10 +1,12 @@
+//! What an action does at a BMC, and what it found out there. The reconciler calls it before it commits.
+
 use std::time::{Duration, Instant};
 
 use proto::MachineId;
 use rules::{Action, Argument};
 use serde_json::{Value, json};
 
-use super::{ActionError, Bmc, BmcError, PowerState, ResetType, journal};
+use super::{ActionError, BmcClient, BmcError, PowerState, ResetType, journal};
 use crate::{
     Timestamp,
     store::{self, Finding, HostRecord},
@@ -93,7 +95,7 @@ impl Remote {
     /// Does it; what is to be remembered of it.
     pub(crate) async fn run(
         self,
-        bmc: &dyn Bmc,
+        bmc: &dyn BmcClient,
         record: &HostRecord,
         action: &Action,
     ) -> Result<Vec<Found>, ActionError> {
@@ -106,7 +108,13 @@ impl Remote {
     }
 
     /// Whether what the journal says was about to run at `at` has happened, as far as the BMCs know.
-    pub(crate) async fn happened(self, bmc: &dyn Bmc, record: &HostRecord, action: &Action, at: Timestamp) -> bool {
+    pub(crate) async fn happened(
+        self,
+        bmc: &dyn BmcClient,
+        record: &HostRecord,
+        action: &Action,
+        at: Timestamp,
+    ) -> bool {
         if !matches!(self, Self::Reset(ResetType::ForceRestart) | Self::RestartDpus) {
             // The others may as well be done twice. Of a power cycle the BMC may know no more than its first half.
             return false;
@@ -145,7 +153,7 @@ impl Remote {
 
     async fn run_on(
         self,
-        bmc: &dyn Bmc,
+        bmc: &dyn BmcClient,
         record: &HostRecord,
         action: &Action,
         target: &Target<'_>,
@@ -224,7 +232,12 @@ impl Remote {
 }
 
 impl PowerSteps {
-    async fn next(self, bmc: &dyn Bmc, record: &HostRecord, target: &Target<'_>) -> Result<Vec<Found>, ActionError> {
+    async fn next(
+        self,
+        bmc: &dyn BmcClient,
+        record: &HostRecord,
+        target: &Target<'_>,
+    ) -> Result<Vec<Found>, ActionError> {
         let system = bmc.system(target.bmc).await?;
         let off = system.power == Some(PowerState::Off);
         let entered = Timestamp::from_micros(record.life.version.micros());
@@ -259,7 +272,7 @@ impl PowerSteps {
 
 /// The next step of a power drain: off, AC cycle, on. The last one counts it as done.
 async fn drain(
-    bmc: &dyn Bmc,
+    bmc: &dyn BmcClient,
     record: &HostRecord,
     target: &Target<'_>,
     last: &str,
@@ -286,7 +299,7 @@ async fn drain(
 
 /// Takes the power away and gives it back, as a whole: with the BMC's own command, or step by step where it has none.
 /// The machine is on afterwards, whatever it was before.
-async fn power_cycle(bmc: &dyn Bmc, target: &Target<'_>) -> Result<(), ActionError> {
+async fn power_cycle(bmc: &dyn BmcClient, target: &Target<'_>) -> Result<(), ActionError> {
     let was_off = bmc.system(target.bmc).await?.power == Some(PowerState::Off);
     match bmc.reset(target.bmc, ResetType::PowerCycle).await {
         Err(BmcError::Unsupported { .. }) => {}
@@ -306,7 +319,7 @@ async fn power_cycle(bmc: &dyn Bmc, target: &Target<'_>) -> Result<(), ActionErr
 }
 
 /// The host's BMC first, then one DPU's an evaluation; those that are done are remembered.
-async fn factory_reset(bmc: &dyn Bmc, record: &HostRecord) -> Result<Vec<Found>, ActionError> {
+async fn factory_reset(bmc: &dyn BmcClient, record: &HostRecord) -> Result<Vec<Found>, ActionError> {
     let host = &record.host;
     let mut known = record.findings.get(&host.id).into_iter().flatten();
     let done = known.find(|finding| finding.name == "requested.factory_reset").map(|finding| finding.value.clone());

@@ -1,7 +1,9 @@
+//! Rows that change in the transaction that commits a decision. Called by `reconcile/commit` alone.
+
 use rules::Action;
 use serde_json::Value;
 
-use super::{ActionError, journal, let_go, remote};
+use super::{ActionError, journal, release_guard, remote};
 use crate::{
     Timestamp,
     store::{AppliedReport, ApplyMode, Bmc, Finding, HealthAlert, HealthReport, HostRecord, NewDpu, NewHost, Tx},
@@ -34,7 +36,7 @@ pub(crate) enum Rows {
     Note(&'static str),
     /// A fact is not known any more.
     Forget(&'static str),
-    /// The reprovisioning of DPUs is over.
+    /// The reprovisioning of DPUs has ended.
     EndDpuReprovision,
     /// User names and passwords of the host's BMCs are forgotten.
     ForgetCredentials,
@@ -46,7 +48,7 @@ impl Rows {
     /// # Errors
     /// [`ActionError::Held`].
     pub(crate) fn permitted(self, record: &HostRecord) -> Result<(), ActionError> {
-        let_go::check(self, record)
+        release_guard::check(self, record)
     }
 
     /// Changes the rows in the transaction that commits the decision.

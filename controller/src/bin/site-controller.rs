@@ -29,7 +29,7 @@ struct Arguments {
     /// Rule pack in place of the config's.
     #[arg(long, value_name = "DIRECTORY")]
     rules: Option<PathBuf>,
-    /// Start with the rule pack of the directory if this controller cannot use the one that was last in force.
+    /// Start with the rule pack of the directory if this controller cannot use the one that was active last.
     #[arg(long)]
     replace_rules: bool,
     /// Begin a new site: hosts of the site file go into a database that never had one. For the first start alone.

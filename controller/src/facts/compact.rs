@@ -1,3 +1,5 @@
+//! Snapshots as they are kept for replay: without what they share with an empty one.
+
 use serde_json::{Map, Value};
 
 /// A snapshot as JSON without what it shares with an empty one. It reads back the same, and is a tenth of the size:

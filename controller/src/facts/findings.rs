@@ -1,3 +1,5 @@
+//! Reported facts of one machine laid over the defaults, and the check of one that an observer reports.
+
 use std::collections::BTreeMap;
 
 use rules::{FactType, fact_dictionary};

@@ -1,3 +1,5 @@
+//! The action journal as rules read it.
+
 use std::collections::BTreeMap;
 
 use rules::ActionRecord;

@@ -1,3 +1,5 @@
+//! Facts about host, DPUs, BMCs and firmware. For [`super::snapshot`] alone.
+
 use super::{findings::Findings, journal, reports, requests::says_failed};
 use crate::{
     Timestamp,

@@ -1,3 +1,5 @@
+//! Stored health reports in the shape that rules read.
+
 use super::AGENT_SOURCE;
 use crate::store::{AppliedReport, ApplyMode};
 

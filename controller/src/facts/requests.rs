@@ -1,3 +1,5 @@
+//! The kinds of requests and events, and the facts they become.
+
 use super::{
     findings::Findings,
     kinds::{BOOL, Kind, Parameter},

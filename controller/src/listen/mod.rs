@@ -97,7 +97,7 @@ impl Door {
                     if let Some(times) = troubles.now() {
                         tracing::warn!(%error, times, "a connection cannot be accepted");
                     }
-                    // Without files to be had, trying on at once would take the whole processor; who is silent gives one.
+                    // With no file descriptor left, trying on at once would take the whole processor; who is silent gives one.
                     self.pending.end_oldest();
                     tokio::time::sleep(PAUSE).await;
                 }

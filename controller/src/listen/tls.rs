@@ -3,7 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use arc_swap::ArcSwap;
@@ -16,8 +16,6 @@ use rustls::{
 
 use crate::Tls;
 
-/// Time between two looks at the files.
-const LOOK: Duration = Duration::from_secs(1);
 const MOST_BYTES: u64 = 1 << 20;
 
 /// Why there is no TLS.
@@ -37,6 +35,10 @@ pub(crate) struct TlsFiles {
     current: ArcSwap<ServerConfig>,
 }
 
+/// When each of the files was changed last.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Modified(Vec<Option<SystemTime>>);
+
 impl TlsFiles {
     /// Reads the files.
     ///
@@ -52,15 +54,11 @@ impl TlsFiles {
         self.current.load_full()
     }
 
-    /// Reads the files again whenever one has changed. Connections that are open stay as they are. Ends never.
-    pub(crate) async fn watch(&self) {
-        let mut known = self.changed();
-        loop {
-            tokio::time::sleep(LOOK).await;
-            let now = self.changed();
-            if now == known {
-                continue;
-            }
+    /// Reads the files again if one has changed since `known`, and says when they were changed last. Connections that are
+    /// open stay as they are.
+    pub(crate) fn reload_if_changed(&self, known: Modified) -> Modified {
+        let now = self.modified();
+        if now != known {
             // Whoever writes them may not have written all.
             match read(&self.files, self.optional) {
                 Ok(config) => {
@@ -69,15 +67,16 @@ impl TlsFiles {
                 }
                 Err(fault) => tracing::warn!(%fault, "the TLS files have changed, but cannot be used: the former stay"),
             }
-            known = now;
         }
+        now
     }
 
-    fn changed(&self) -> Vec<Option<SystemTime>> {
+    /// When the files were changed last.
+    pub(crate) fn modified(&self) -> Modified {
         let files: [Option<&PathBuf>; 3] =
             [Some(&self.files.cert), Some(&self.files.key), self.files.client_ca.as_ref()];
         let changed = |path: &PathBuf| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
-        files.into_iter().flatten().map(changed).collect()
+        Modified(files.into_iter().flatten().map(changed).collect())
     }
 }
 

@@ -1,3 +1,5 @@
+//! Counts gRPC calls by method and status code; a layer around all services.
+
 use std::{
     collections::BTreeSet,
     future::Future,
@@ -20,14 +22,14 @@ use tower::{Layer, Service};
 /// Counts gRPC calls by method and answer, and how long they take.
 #[derive(Debug, Clone)]
 pub(crate) struct Calls {
-    answers: Family<Answer, Counter>,
+    answers: Family<CallLabels, Counter>,
     seconds: Family<Method, Histogram, fn() -> Histogram>,
     /// Paths of all calls that are served. Anything else comes from outside and becomes no label.
     known: Arc<BTreeSet<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Answer {
+struct CallLabels {
     method: String,
     code: String,
 }
@@ -55,7 +57,7 @@ impl Calls {
         let path = path.trim_start_matches('/');
         let method = if self.known.contains(path) { path } else { "unknown" }.to_owned();
         self.seconds.get_or_create_owned(&Method { method: method.clone() }).observe(started.elapsed().as_secs_f64());
-        self.answers.get_or_create_owned(&Answer { method, code: format!("{code:?}") }).inc();
+        self.answers.get_or_create_owned(&CallLabels { method, code: format!("{code:?}") }).inc();
     }
 }
 
@@ -77,21 +79,21 @@ fn served() -> BTreeSet<String> {
 }
 
 impl<S> Layer<S> for Calls {
-    type Service = Counted<S>;
+    type Service = CountCalls<S>;
 
-    fn layer(&self, inner: S) -> Counted<S> {
-        Counted { inner, calls: self.clone() }
+    fn layer(&self, inner: S) -> CountCalls<S> {
+        CountCalls { inner, calls: self.clone() }
     }
 }
 
 /// A server whose calls are counted.
 #[derive(Debug, Clone)]
-pub(crate) struct Counted<S> {
+pub(crate) struct CountCalls<S> {
     inner: S,
     calls: Calls,
 }
 
-impl<S, Q, A> Service<http::Request<Q>> for Counted<S>
+impl<S, Q, A> Service<http::Request<Q>> for CountCalls<S>
 where
     S: Service<http::Request<Q>, Response = http::Response<A>>,
     S::Future: Send + 'static,

@@ -1,8 +1,9 @@
 //! Prometheus metrics. Everything is read at the moment of the scrape, so there is nothing to keep up to date.
 
 mod calls;
+mod task_runs;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
@@ -11,8 +12,8 @@ use prometheus_client::{
 };
 
 use crate::{
-    ReconcileCounters, RulesInForce, Timestamp,
-    store::{Result, Store, Tally},
+    ActiveRules, ReconcileCounters, Timestamp,
+    store::{Result, SiteStats, Store},
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -26,56 +27,63 @@ struct OfPool {
 }
 
 pub(crate) use calls::Calls;
+pub(crate) use task_runs::{Heartbeat, TaskRuns};
+
+/// What metrics are read from.
+pub(crate) struct Sources {
+    pub(crate) store: Store,
+    pub(crate) rules: Arc<ActiveRules>,
+    pub(crate) counters: Arc<ReconcileCounters>,
+    pub(crate) calls: Calls,
+    pub(crate) runs: TaskRuns,
+}
 
 /// A DPU counts as up if it reported within this time.
 const UP: Duration = Duration::from_secs(300);
 
 /// What the site looks like now, in the text format of Prometheus.
-pub(crate) async fn render(
-    store: &Store,
-    rules: &RulesInForce,
-    counters: &ReconcileCounters,
-    calls: &Calls,
-) -> Result<String> {
+pub(crate) async fn render(sources: &Sources) -> Result<String> {
+    let Sources { store, rules, counters, calls, runs } = sources;
     let now = Timestamp::now();
-    let tally = store.read().await?.tally(now.before(UP)).await?;
+    let stats = store.read().await?.stats(now.before(UP)).await?;
     let mut registry = Registry::default();
-    certificates(&mut registry, &tally, now);
-    site(&mut registry, tally);
-    in_force(&mut registry, rules);
+    certificates(&mut registry, &stats, now);
+    site(&mut registry, stats);
+    active_rules(&mut registry, rules);
     reconciler(&mut registry, counters);
     database(&mut registry, store);
     calls.register(&mut registry);
+    runs.register(&mut registry);
     let mut text = String::new();
     // Writing to a string does not fail.
     let _ = encode(&mut text, &registry);
     Ok(text)
 }
 
-/// Goes on below 0 for a DPU whose certificate is over: it cannot report any more.
-fn certificates(registry: &mut Registry, tally: &Tally, now: Timestamp) {
-    let Some(end) = tally.first_certificate_end else { return };
+/// Goes on below 0 for a DPU whose certificate has expired: it cannot report any more.
+fn certificates(registry: &mut Registry, stats: &SiteStats, now: Timestamp) {
+    let Some(end) = stats.first_certificate_end else { return };
     let left = Gauge::<i64>::default();
     left.set(end.saturating_sub(i64::try_from(now.micros() / 1_000_000).unwrap_or(i64::MAX)));
-    let help = "Seconds until the first of the DPUs' certificates ends, below 0 once it is over";
+    let help = "Seconds until the first of the DPUs' certificates ends, below 0 once it has expired";
     registry.register("dpu_certificate_expires_in_seconds", help, left);
 }
 
-fn site(registry: &mut Registry, tally: Tally) {
+fn site(registry: &mut Registry, stats: SiteStats) {
     for (name, help, value) in [
-        ("hosts_waiting", "Hosts whose last decision was to wait", tally.waiting),
-        ("hosts_failing", "Hosts whose last decision was an error", tally.failing),
-        ("dpus", "DPUs that the site knows", tally.dpus),
-        ("dpus_up", "DPUs that reported within five minutes", tally.dpus_heard),
-        ("dpus_alerting", "DPUs with at least one alert", tally.dpus_alerting),
-        ("dpus_held", "DPUs that run what the site never gave, and are told nothing", tally.dpus_held),
-        ("instances", "Instances", tally.instances),
+        ("hosts_waiting", "Hosts whose last decision was to wait", stats.waiting),
+        ("hosts_failing", "Hosts whose last decision was an error", stats.failing),
+        ("dpus", "DPUs that the site knows", stats.dpus),
+        ("dpus_up", "DPUs that reported within five minutes", stats.dpus_heard),
+        ("dpus_alerting", "DPUs with at least one alert", stats.dpus_alerting),
+        ("dpus_held", "DPUs that run what the site never gave, and are told nothing", stats.dpus_held),
+        ("instances", "Instances", stats.instances),
     ] {
         registry.register(name, help, gauge(value));
     }
-    let hosts = family(tally.hosts_by_state, |state| InState { state });
+    let hosts = family(stats.hosts_by_state, |state| InState { state });
     registry.register("hosts_per_state", "Hosts by state", hosts);
-    let held = family(tally.addresses_by_pool, |pool| OfPool { pool });
+    let held = family(stats.addresses_by_pool, |pool| OfPool { pool });
     registry.register("addresses_held", "Addresses given out, by what they are for", held);
 }
 
@@ -87,14 +95,14 @@ fn database(registry: &mut Registry, store: &Store) {
     registry.register("database_write_failures", "Writes to the database that did not work", failures);
 }
 
-fn in_force(registry: &mut Registry, rules: &RulesInForce) {
+fn active_rules(registry: &mut Registry, rules: &ActiveRules) {
     let current = rules.current();
     let pack = Info::new([("hash".to_owned(), current.hash().to_owned())]);
-    registry.register("rule_pack", "Rules in force", pack);
+    registry.register("rule_pack", "Active rules", pack);
     let offers = rules.offers();
     let stale = gauge(u64::from(offers.refusal.is_some()));
     registry.register("rules_stale", "1 if the last rules that were offered were refused", stale);
-    registry.register("rules_taken", "Times that rules were put in force", ConstCounter::new(offers.taken));
+    registry.register("rules_taken", "Times that rules were activated", ConstCounter::new(offers.taken));
     registry.register("rules_refused", "Times that rules were refused", ConstCounter::new(offers.refused));
 }
 

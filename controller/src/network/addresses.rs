@@ -1,9 +1,11 @@
+//! Free addresses of prefixes and pools. Only the database says that one is free.
+
 use std::{collections::HashSet, net::IpAddr};
 
 use ipnet::{IpNet, Ipv4AddrRange, Ipv6AddrRange};
 use proto::MachineId;
 
-use super::{SiteNetwork, link};
+use super::SiteNetwork;
 use crate::{
     Timestamp,
     store::{Address, AddressPool, StoreError, Tx},
@@ -46,7 +48,7 @@ impl Usable {
     fn allows(&self, prefix: IpNet, address: IpAddr) -> bool {
         match self {
             Self::Hosts { without } => !without.contains(&address) && is_host_address(prefix, address),
-            Self::LinkEnds => prefix.contains(&address) && link::is_host_end(address),
+            Self::LinkEnds => prefix.contains(&address) && is_host_end(address),
         }
     }
 }
@@ -91,6 +93,14 @@ fn subnet_addresses(prefix: IpNet) -> Box<dyn Iterator<Item = IpAddr> + Send> {
 /// The first host address of a prefix: where its gateway stands. In IPv6 the prefix's own address is that of all its routers.
 pub(super) fn gateway_of(prefix: IpNet) -> Option<IpAddr> {
     prefix.hosts().find(|address| is_host_address(prefix, *address))
+}
+
+/// Whether the address is the upper one of its link of two, which is the host's.
+pub(super) fn is_host_end(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.to_bits() & 1 == 1,
+        IpAddr::V6(address) => address.to_bits() & 1 == 1,
+    }
 }
 
 /// Whether prefixes share addresses.

@@ -1,3 +1,5 @@
+//! The interfaces that a tenant's config asks for, parsed and checked against the host and the VPCs.
+
 use std::{collections::BTreeSet, net::IpAddr};
 
 use ipnet::IpNet;
@@ -10,7 +12,7 @@ use crate::{
 
 /// An interface that a tenant's config asks for, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WantedInterface {
+pub struct DesiredInterface {
     /// Place of the DPU within the host.
     pub dpu_position: u32,
     /// Port of the DPU.
@@ -48,14 +50,14 @@ const VIRTUAL_FUNCTIONS: u32 = 16;
 ///
 /// # Errors
 /// All faults, each with its field.
-pub fn wanted_interfaces(
+pub fn desired_interfaces(
     config: &InstanceNetworkConfig,
     vpcs: &[Vpc],
     tenant: &str,
     dpus: &[u32],
-) -> Result<Vec<WantedInterface>, Vec<InterfaceFault>> {
+) -> Result<Vec<DesiredInterface>, Vec<InterfaceFault>> {
     let mut faults = Vec::new();
-    let mut wanted: Vec<WantedInterface> = Vec::new();
+    let mut wanted: Vec<DesiredInterface> = Vec::new();
     let physical = config.interfaces.iter().filter(|one| one.function_type == InterfaceFunctionType::Physical as i32);
     let physical = physical.count();
     for (place, interface) in config.interfaces.iter().enumerate() {
@@ -137,7 +139,7 @@ pub fn wanted_interfaces(
             anycast_prefixes = Some(allowed);
         }
         if let (Some(function), Some(prefix)) = (function, prefix) {
-            wanted.push(WantedInterface {
+            wanted.push(DesiredInterface {
                 dpu_position,
                 function,
                 prefix,
@@ -158,7 +160,7 @@ pub fn wanted_interfaces(
         }
     }
     // A DPU is bridged or routed as a whole.
-    let kind = |interface: &WantedInterface| {
+    let kind = |interface: &DesiredInterface| {
         let mut all = vpcs.iter();
         all.find(|vpc| vpc.prefixes.iter().any(|prefix| prefix.id == interface.prefix)).map(|vpc| vpc.virtualization)
     };

@@ -1,3 +1,5 @@
+//! Takes changed network settings into use, or says why the site cannot run with them.
+
 use ipnet::IpNet;
 use sha2::{Digest, Sha256};
 

@@ -1,8 +1,10 @@
+//! Addresses for an instance's interfaces, in the transaction that stores the instance.
+
 use ipnet::IpNet;
 use uuid::Uuid;
 
 use super::{
-    AddressError, SiteNetwork, WantedInterface,
+    AddressError, DesiredInterface, SiteNetwork,
     addresses::{Usable, gateway_of, give_address},
 };
 use crate::{
@@ -20,7 +22,7 @@ pub async fn allocate_interfaces(
     site: &SiteNetwork,
     vpcs: &[Vpc],
     instance: InstanceId,
-    wanted: &[WantedInterface],
+    wanted: &[DesiredInterface],
     present: &[InstanceInterface],
     now: Timestamp,
 ) -> Result<Vec<InstanceInterface>, AddressError> {

@@ -1,3 +1,5 @@
+//! The configuration that a DPU is to run. A pure function of stored rows and the site's settings.
+
 use std::net::IpAddr;
 
 use ipnet::IpNet;

@@ -8,14 +8,6 @@ use ipnet::IpNet;
 use super::addresses::gateway_of;
 use crate::store::Virtualization;
 
-/// Whether the address is the upper one of its link.
-pub(super) fn is_host_end(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => address.to_bits() & 1 == 1,
-        IpAddr::V6(address) => address.to_bits() & 1 == 1,
-    }
-}
-
 /// The link of a host's address: a prefix of two addresses, which starts with the DPU's.
 fn link_of(address: IpAddr) -> IpNet {
     let length = if address.is_ipv4() { 31 } else { 127 };
@@ -50,7 +42,7 @@ pub fn host_side(virtualization: Virtualization, prefix: IpNet, address: IpAddr)
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::addresses::is_host_end, *};
 
     #[test]
     fn a_link_starts_with_the_dpus_address() {

@@ -18,7 +18,7 @@ mod vpc_holders;
 
 pub use addresses::{AddressError, give_admin_address, give_loopback};
 pub(crate) use addresses::{is_host_address, overlap};
-pub use admission::{InterfaceFault, WantedInterface, wanted_interfaces};
+pub use admission::{DesiredInterface, InterfaceFault, desired_interfaces};
 pub use adopt::{AdoptError, adopt_settings};
 pub use allocate::allocate_interfaces;
 pub use desired::{DesiredInput, desired_config};

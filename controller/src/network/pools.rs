@@ -1,3 +1,5 @@
+//! The lowest free number of a pool. For this room alone.
+
 use std::ops::RangeInclusive;
 
 use proto::MachineId;

@@ -1,3 +1,5 @@
+//! Gives instances' networks their next version.
+
 use crate::{
     Timestamp,
     store::{Instance, StoreError, Tx},

@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// Why a security group cannot be had or removed.
+/// Why a security group cannot be stored or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum SecurityGroupError {
     /// There is none for this tenant.

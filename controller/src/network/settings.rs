@@ -1,3 +1,5 @@
+//! The site's network settings, as the site file gives them.
+
 use std::{fmt, net::IpAddr, ops::RangeInclusive, str::FromStr};
 
 use ipnet::IpNet;

@@ -1,3 +1,5 @@
+//! Makes, peers and removes VPCs, with the numbers that they hold.
+
 use ipnet::IpNet;
 
 use super::{

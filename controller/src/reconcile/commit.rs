@@ -1,12 +1,13 @@
 //! From a decision to the rows that keep it. The pure part says what a move or a stay looks like; the other writes it,
 //! with the rows its actions change, in one transaction that only holds if nobody moved the host meanwhile and, where
-//! rows change, if what the decision rests on is still so. Nor does it hold if other rules were put in force meanwhile.
+//! rows change, if what the decision rests on is still so. Nor does it hold if other rules were activated meanwhile.
 
 use std::collections::BTreeMap;
 
 use rules::{Action, DpuStep, FailureChange, Go, Wait};
 
-use super::{RulesInForce, grounds::Grounds};
+use super::preconditions::Preconditions;
+use crate::rule_packs::ActiveRules;
 use crate::{
     Timestamp,
     act::{self, ActionError, Rows},
@@ -20,7 +21,7 @@ pub(super) struct Move<'a> {
     pub(super) reason: String,
     /// Rules that decided.
     pub(super) pack_hash: &'a str,
-    pub(super) in_force: &'a RulesInForce,
+    pub(super) in_force: &'a ActiveRules,
     /// What the rules saw.
     pub(super) snapshot: String,
 }
@@ -59,7 +60,7 @@ impl Move<'_> {
         // First the compare-and-set: a loser must not even try the rows.
         tx.commit_transition(host, read, &self.transition(now), now).await?;
         // Rules change in a transaction of their own, so they cannot change before this one ends.
-        if self.in_force.superseded(self.pack_hash) {
+        if self.in_force.replaced_since(self.pack_hash) {
             return Err(StoreError::Conflict { what: "rules for host", id: host.to_string() }.into());
         }
         change(&mut tx, self.record, &row_changes(actions), now).await?;
@@ -85,7 +86,7 @@ async fn change(
     }
     let id = &record.host.id;
     let fresh = tx.host_record(id).await?;
-    if Grounds::of(&fresh) != Grounds::of(record) {
+    if Preconditions::of(&fresh) != Preconditions::of(record) {
         return Err(StoreError::Conflict { what: "facts of host", id: id.to_string() }.into());
     }
     for (action, rows) in changes {

@@ -1,3 +1,5 @@
+//! What the reconciler did and found, counted for metrics.
+
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::{
@@ -60,7 +62,7 @@ pub struct ReconcileFigures {
 
 /// One thing to count.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Counted {
+pub(crate) enum ReconcileEvent {
     Decision,
     Unchanged,
     Transition,
@@ -73,17 +75,17 @@ pub(crate) enum Counted {
 }
 
 impl ReconcileCounters {
-    pub(crate) fn count(&self, what: Counted) {
+    pub(crate) fn count(&self, what: ReconcileEvent) {
         let counter = match what {
-            Counted::Decision => &self.decisions,
-            Counted::Unchanged => &self.unchanged,
-            Counted::Transition => &self.transitions,
-            Counted::Wait => &self.waits,
-            Counted::Error => &self.errors,
-            Counted::Conflict => &self.conflicts,
-            Counted::ActionDone => &self.actions_done,
-            Counted::ActionFailed => &self.actions_failed,
-            Counted::Late => &self.late,
+            ReconcileEvent::Decision => &self.decisions,
+            ReconcileEvent::Unchanged => &self.unchanged,
+            ReconcileEvent::Transition => &self.transitions,
+            ReconcileEvent::Wait => &self.waits,
+            ReconcileEvent::Error => &self.errors,
+            ReconcileEvent::Conflict => &self.conflicts,
+            ReconcileEvent::ActionDone => &self.actions_done,
+            ReconcileEvent::ActionFailed => &self.actions_failed,
+            ReconcileEvent::Late => &self.late,
         };
         counter.fetch_add(1, Ordering::Relaxed);
     }

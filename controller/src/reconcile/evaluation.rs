@@ -9,14 +9,13 @@ use tracing::{error, info, warn};
 
 use super::{
     commit::{self, Move},
-    counters::Counted,
-    turns::Turn,
-    worker::{Done, Worker},
+    context::{Context, Evaluated},
+    counters::ReconcileEvent,
+    permits::Permit,
 };
 use crate::{
     Timestamp,
     act::{self, ActionError, Journal, Step},
-    ask::ask,
     facts,
     store::{HostRecord, Life, StoreError},
 };
@@ -26,8 +25,8 @@ const AFTER_ACTION: Duration = Duration::from_secs(1);
 
 /// One decision with what it rests on.
 pub(super) struct Evaluation<'a> {
-    pub(super) worker: &'a Worker,
-    pub(super) turn: &'a Turn,
+    pub(super) context: &'a Context,
+    pub(super) permit: &'a Permit,
     pub(super) rules: &'a RuleSet,
     pub(super) record: &'a HostRecord,
     pub(super) snapshot: &'a Snapshot,
@@ -44,7 +43,7 @@ enum Ran {
 }
 
 impl Evaluation<'_> {
-    pub(super) async fn go(&self, decision: &Decision, go: &Go) -> Result<Done, StoreError> {
+    pub(super) async fn go(&self, decision: &Decision, go: &Go) -> Result<Evaluated, StoreError> {
         match self.run_all(Step::host(Some(&go.to)), &go.actions, &go.dpus).await {
             Ran::Stands => self.commit(go, self.taken_arm(go)).await,
             Ran::Stays(failure) => self.stay_with_failure(&failure).await,
@@ -52,25 +51,25 @@ impl Evaluation<'_> {
         }
     }
 
-    pub(super) async fn wait(&self, decision: &Decision, wait: &Wait) -> Result<Done, StoreError> {
+    pub(super) async fn wait(&self, decision: &Decision, wait: &Wait) -> Result<Evaluated, StoreError> {
         match self.run_all(Step::host(None), &wait.actions, &wait.dpus).await {
             Ran::Stands => {}
             Ran::Stays(failure) => return self.stay_with_failure(&failure).await,
             Ran::Goes { diversions, why } => return self.divert(decision, &diversions, why).await,
         }
-        self.worker.counters.count(Counted::Wait);
+        self.context.counters.count(ReconcileEvent::Wait);
         let actions = all_actions(&wait.actions, &wait.dpus);
-        if let Err(failure) = commit::change_rows(&self.worker.store, self.record, &actions).await {
+        if let Err(failure) = commit::change_rows(&self.context.store, self.record, &actions).await {
             return self.not_committed(failure).await;
         }
         self.store(commit::waiting(&self.record.life, wait, Timestamp::now())).await?;
         let recheck = seconds(wait.recheck_after);
         // What was done can change what is next; a second keeps rules that do it over and over from spinning.
         let acted = recheck.unwrap_or(AFTER_ACTION).min(AFTER_ACTION);
-        Ok(Done::Stays(if actions.is_empty() { recheck } else { Some(acted) }))
+        Ok(Evaluated::Stays(if actions.is_empty() { recheck } else { Some(acted) }))
     }
 
-    pub(super) async fn delete(&self, delete: &Delete) -> Result<Done, StoreError> {
+    pub(super) async fn delete(&self, delete: &Delete) -> Result<Evaluated, StoreError> {
         for action in &delete.actions {
             if let Err(failure) = self.run(action, &Step::host(None)).await {
                 match &action.on_failure {
@@ -79,36 +78,41 @@ impl Evaluation<'_> {
                 }
             }
         }
-        let mut tx = self.worker.store.write().await?;
+        let mut tx = self.context.store.write().await?;
         if tx.life(&self.record.host.id).await?.version != self.record.life.version
-            || self.worker.rules.superseded(self.rules.hash())
+            || self.context.rules.replaced_since(self.rules.hash())
         {
-            return Ok(Done::Conflict);
+            return Ok(Evaluated::Conflict);
         }
         tx.forget_host(&self.record.host.id).await?;
         tx.commit().await?;
         info!(host = %self.record.host.name, "host deleted");
-        Ok(Done::Gone)
+        Ok(Evaluated::Gone)
     }
 
-    async fn divert(&self, decision: &Decision, diversions: &[Diversion], why: String) -> Result<Done, StoreError> {
+    async fn divert(
+        &self,
+        decision: &Decision,
+        diversions: &[Diversion],
+        why: String,
+    ) -> Result<Evaluated, StoreError> {
         self.commit(&self.rules.divert(self.snapshot, decision, diversions), why).await
     }
 
-    async fn commit(&self, go: &Go, reason: String) -> Result<Done, StoreError> {
+    async fn commit(&self, go: &Go, reason: String) -> Result<Evaluated, StoreError> {
         let movement = Move {
             record: self.record,
             go,
             reason,
             pack_hash: self.rules.hash(),
-            in_force: &self.worker.rules,
+            in_force: &self.context.rules,
             snapshot: facts::compact(self.snapshot),
         };
-        match movement.commit(&self.worker.store, &all_actions(&go.actions, &go.dpus)).await {
+        match movement.commit(&self.context.store, &all_actions(&go.actions, &go.dpus)).await {
             Ok(()) => {
-                self.worker.counters.count(Counted::Transition);
+                self.context.counters.count(ReconcileEvent::Transition);
                 info!(host = %self.record.host.name, from = %self.record.life.state, to = %go.to, "host moved");
-                Ok(Done::Moved)
+                Ok(Evaluated::Moved)
             }
             Err(failure) => self.not_committed(failure).await,
         }
@@ -148,12 +152,12 @@ impl Evaluation<'_> {
             rows.permitted(self.record)?;
         }
         let Some(remote) = plan.remote else { return Ok(()) };
-        let journal = Journal::new(&self.worker.store, self.record);
-        let bmc = self.worker.bmc.as_ref();
+        let journal = Journal::new(&self.context.store, self.record);
+        let bmc = self.context.bmc.as_ref();
         let number = match journal.before(action, step) {
             act::Before::Done => return Ok(()),
             act::Before::Unknown { number, at } => {
-                if self.turn.away(remote.happened(bmc, self.record, action, at)).await {
+                if self.permit.away(remote.happened(bmc, self.record, action, at)).await {
                     journal.finish(number, "", &remote.recognised(self.record, action)).await?;
                     return Ok(());
                 }
@@ -162,29 +166,29 @@ impl Evaluation<'_> {
             }
             act::Before::New => journal.intend(action, step).await?,
         };
-        let limit = self.worker.settings.action_limit;
+        let limit = self.context.settings.action_limit;
         let late = || ActionError::Late { action: action.name.to_string(), seconds: limit.as_secs() };
         let limited = async { tokio::time::timeout(limit, remote.run(bmc, self.record, action)).await };
-        let result = self.turn.away(limited).await;
+        let result = self.permit.away(limited).await;
         match result.unwrap_or_else(|_| Err(late())) {
             Ok(found) => {
-                self.worker.counters.count(Counted::ActionDone);
+                self.context.counters.count(ReconcileEvent::ActionDone);
                 journal.finish(number, "", &found).await?;
                 Ok(())
             }
             Err(failure) => {
-                self.worker.counters.count(Counted::ActionFailed);
+                self.context.counters.count(ReconcileEvent::ActionFailed);
                 journal.finish(number, &failure.to_string(), &[]).await?;
                 Err(failure)
             }
         }
     }
 
-    async fn not_committed(&self, failure: ActionError) -> Result<Done, StoreError> {
+    async fn not_committed(&self, failure: ActionError) -> Result<Evaluated, StoreError> {
         match failure {
             ActionError::Store(StoreError::Conflict { .. }) => {
-                self.worker.counters.count(Counted::Conflict);
-                Ok(Done::Conflict)
+                self.context.counters.count(ReconcileEvent::Conflict);
+                Ok(Evaluated::Conflict)
             }
             ActionError::Store(error) if error.retryable() => Err(error),
             failure => self.stay_with_failure(&failure).await,
@@ -196,7 +200,7 @@ impl Evaluation<'_> {
         warn!(%host, action = %action.name, error = %failure, "action failed, and the rules say to go on");
     }
 
-    async fn stay_with_failure(&self, failure: &ActionError) -> Result<Done, StoreError> {
+    async fn stay_with_failure(&self, failure: &ActionError) -> Result<Evaluated, StoreError> {
         self.stay_with_error(&failure.to_string(), "", None).await
     }
 
@@ -205,20 +209,20 @@ impl Evaluation<'_> {
         reason: &str,
         gate: &str,
         recheck: Option<Duration>,
-    ) -> Result<Done, StoreError> {
-        self.worker.counters.count(Counted::Error);
+    ) -> Result<Evaluated, StoreError> {
+        self.context.counters.count(ReconcileEvent::Error);
         let next = commit::failing(&self.record.life, reason, gate, Timestamp::now());
         if next.is_some() {
             error!(host = %self.record.host.name, state = %self.record.life.state, reason, "host stays with an error");
         }
         self.store(next).await?;
-        Ok(Done::Stays(recheck))
+        Ok(Evaluated::Stays(recheck))
     }
 
     /// Stores what is new of a host that stays. One that moved meanwhile is told by its own evaluation.
     async fn store(&self, life: Option<Life>) -> Result<(), StoreError> {
         let Some(life) = life else { return Ok(()) };
-        let mut tx = self.worker.store.write().await?;
+        let mut tx = self.context.store.write().await?;
         match tx.store_stay(&self.record.host.id, &life).await {
             Err(StoreError::Conflict { .. }) => return Ok(()),
             other => other?,
@@ -228,7 +232,7 @@ impl Evaluation<'_> {
 
     /// The arm that decided, as people find it in the pack; of a failure also what it was decided on.
     fn taken_arm(&self, go: &Go) -> String {
-        let explained = ask(self.rules, |rules| rules.explain(self.snapshot));
+        let explained = self.rules.explain(self.snapshot);
         let Some(taken) = explained.arms.into_iter().rev().find(|arm| arm.result == ArmResult::Taken) else {
             return String::new();
         };

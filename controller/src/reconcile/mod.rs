@@ -7,14 +7,15 @@
 //! others meanwhile, so that hosts with dead BMCs hold up nobody.
 
 mod commit;
+mod context;
 mod counters;
+mod dirty_hosts;
 mod evaluation;
-mod grounds;
-mod in_force;
 mod observe;
+mod permits;
+mod preconditions;
 mod queue;
 mod timers;
-mod turns;
 mod worker;
 
 use std::{
@@ -34,17 +35,18 @@ use tokio::{
 use tracing::{error, warn};
 
 pub use counters::{ReconcileCounters, ReconcileFigures};
-pub use in_force::{Offers, RulesInForce};
+pub use dirty_hosts::DirtyHosts;
 
 use crate::{
-    DirtyHosts,
-    act::Bmc,
+    act::BmcClient,
+    rule_packs::ActiveRules,
     store::{Store, StoreError},
 };
+use context::{Context, Evaluated};
+use permits::{Permit, Permits};
 use queue::Queue;
 use timers::Timers;
-use turns::{Turn, Turns};
-use worker::{Done, Worker};
+use worker::Worker;
 
 /// How the reconciler works.
 #[derive(Debug, Clone)]
@@ -82,6 +84,7 @@ impl Default for ReconcileSettings {
 pub struct Reconciler {
     worker: Arc<Worker>,
     dirty: DirtyHosts,
+    swept: Arc<dyn Fn() + Send + Sync>,
 }
 
 // Rules that send a host in circles must not keep a core and the database busy.
@@ -94,31 +97,36 @@ impl Reconciler {
     pub fn new(
         store: Store,
         dirty: DirtyHosts,
-        rules: Arc<RulesInForce>,
-        bmc: Arc<dyn Bmc>,
+        rules: Arc<ActiveRules>,
+        bmc: Arc<dyn BmcClient>,
         settings: ReconcileSettings,
     ) -> Self {
-        let turns = Arc::new(Turns::new(settings.concurrency, settings.bmc_concurrency));
-        let (counters, seen) = (Arc::default(), std::sync::Mutex::default());
-        let worker = Worker { store, rules, bmc, settings, turns, counters, seen };
-        Self { worker: Arc::new(worker), dirty }
+        let permits = Arc::new(Permits::new(settings.concurrency, settings.bmc_concurrency));
+        let context = Context { store, rules, bmc, settings, permits, counters: Arc::default() };
+        Self { worker: Arc::new(Worker::new(context)), dirty, swept: Arc::new(|| ()) }
+    }
+
+    /// Calls `swept` after every sweep.
+    #[must_use]
+    pub fn on_sweep(self, swept: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { swept: Arc::new(swept), ..self }
     }
 
     /// What has been done so far, kept up to date.
     #[must_use]
     pub fn counters(&self) -> Arc<ReconcileCounters> {
-        Arc::clone(&self.worker.counters)
+        Arc::clone(&self.worker.context.counters)
     }
 
     /// Works until `stop` is ready; then takes no more hosts and ends when those under way are done.
     pub async fn run(self, stop: impl Future<Output = ()> + Send) {
         let mut shift = Shift::new(self.worker);
-        let mut sweep = tokio::time::interval(shift.worker.settings.sweep.max(Duration::from_millis(10)));
+        let mut sweep = tokio::time::interval(shift.worker.context.settings.sweep.max(Duration::from_millis(10)));
         sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stop = pin!(stop);
-        let turns = Arc::clone(&shift.worker.turns);
+        let permits = Arc::clone(&shift.worker.context.permits);
         // Kept from one event to the next, so that those who come back from a BMC do not overtake it for ever.
-        let mut turn = pin!(turns.next());
+        let mut permit = pin!(permits.next());
         loop {
             let timer = shift.timers.next();
             tokio::select! {
@@ -126,16 +134,19 @@ impl Reconciler {
                 marked = self.dirty.take() => marked.into_iter().for_each(|host| shift.queue.push(host)),
                 Some(ended) = shift.tasks.join_next_with_id() => shift.ended(ended),
                 () = until(timer) => shift.due(),
-                _ = sweep.tick() => shift.sweep().await,
-                Some(taken) = &mut turn, if shift.queue.waiting() > 0 => {
-                    turn.set(turns.next());
+                _ = sweep.tick() => {
+                    shift.sweep().await;
+                    (self.swept)();
+                }
+                Some(taken) = &mut permit, if shift.queue.waiting() > 0 => {
+                    permit.set(permits.next());
                     shift.start(taken);
                 }
             }
-            shift.worker.counters.queue(shift.queue.waiting(), shift.queue.running());
+            shift.worker.context.counters.queue(shift.queue.waiting(), shift.queue.running());
         }
         // It must not keep a turn from those who come back.
-        turn.set(turns.next());
+        permit.set(permits.next());
         while let Some(ended) = shift.tasks.join_next_with_id().await {
             shift.ended(ended);
         }
@@ -147,7 +158,7 @@ struct Shift {
     worker: Arc<Worker>,
     queue: Queue,
     timers: Timers,
-    tasks: JoinSet<Result<Done, StoreError>>,
+    tasks: JoinSet<Result<Evaluated, StoreError>>,
     hosts: HashMap<Id, MachineId>,
     moves: HashMap<MachineId, (Instant, u32)>,
     /// When each host was last evaluated.
@@ -173,16 +184,16 @@ impl Shift {
         let worker = Arc::clone(&self.worker);
         let id = host.clone();
         let task = self.tasks.spawn(async move {
-            let turn = Turn::new(Arc::clone(&worker.turns), taken);
-            match tokio::time::timeout(worker.settings.step_limit, worker.evaluate(&id, &turn)).await {
+            let permit = Permit::new(Arc::clone(&worker.context.permits), taken);
+            match tokio::time::timeout(worker.context.settings.step_limit, worker.evaluate(&id, &permit)).await {
                 Ok(done) => done,
-                Err(_) => worker.cut_off(&id).await.map(|()| Done::Stays(None)),
+                Err(_) => worker.cut_off(&id).await.map(|()| Evaluated::Stays(None)),
             }
         });
         self.hosts.insert(task.id(), host);
     }
 
-    fn ended(&mut self, ended: Result<(Id, Result<Done, StoreError>), JoinError>) {
+    fn ended(&mut self, ended: Result<(Id, Result<Evaluated, StoreError>), JoinError>) {
         let id = match &ended {
             Ok((id, _)) => *id,
             Err(error) => error.id(),
@@ -192,28 +203,28 @@ impl Shift {
             Ok((_, Ok(done))) => done,
             Ok((_, Err(error))) => {
                 error!(%host, %error, "host not evaluated, the next sweep tries again");
-                Done::Stays(None)
+                Evaluated::Stays(None)
             }
             Err(error) => {
                 error!(%host, %error, "evaluating the host broke off, the next sweep tries again");
-                Done::Stays(None)
+                Evaluated::Stays(None)
             }
         };
         let again = match done {
-            Done::Moved => self.may_go_on(&host),
-            Done::Conflict => true,
-            Done::Stays(_) | Done::Gone => false,
+            Evaluated::Moved => self.may_go_on(&host),
+            Evaluated::Conflict => true,
+            Evaluated::Stays(_) | Evaluated::Gone => false,
         };
         self.evaluated.insert(host.clone(), Instant::now());
         match done {
-            Done::Stays(recheck) => self.timers.set(&host, recheck.map(|rest| Instant::now() + rest)),
-            Done::Gone => {
+            Evaluated::Stays(recheck) => self.timers.set(&host, recheck.map(|rest| Instant::now() + rest)),
+            Evaluated::Gone => {
                 self.timers.set(&host, None);
                 self.moves.remove(&host);
                 self.evaluated.remove(&host);
             }
-            Done::Moved if !again => self.timers.set(&host, Some(Instant::now() + REST_AFTER_MOVES)),
-            Done::Moved | Done::Conflict => self.timers.set(&host, None),
+            Evaluated::Moved if !again => self.timers.set(&host, Some(Instant::now() + REST_AFTER_MOVES)),
+            Evaluated::Moved | Evaluated::Conflict => self.timers.set(&host, None),
         }
         self.queue.finish(&host, again);
     }
@@ -243,12 +254,12 @@ impl Shift {
     /// Marks all hosts that nothing has marked for a while: a host that reports keep busy needs no sweep.
     async fn sweep(&mut self) {
         let hosts = async {
-            let mut tx = self.worker.store.read().await?;
+            let mut tx = self.worker.context.store.read().await?;
             tx.host_ids().await
         };
         match hosts.await {
             Ok(hosts) => {
-                let lately = self.worker.settings.sweep / 2;
+                let lately = self.worker.context.settings.sweep / 2;
                 let idle = |host: &MachineId| self.evaluated.get(host).is_none_or(|at| at.elapsed() >= lately);
                 hosts.into_iter().filter(idle).collect::<Vec<_>>().into_iter().for_each(|host| self.queue.push(host));
             }

@@ -10,12 +10,12 @@ use rules::Explanation;
 use serde_json::Value;
 
 use super::{
-    turns::Turn,
-    worker::{Done, Worker},
+    context::{Context, Evaluated},
+    permits::Permit,
 };
 use crate::{
     Timestamp,
-    act::{Bmc, BmcError, PowerState, SecureBoot, TaskState},
+    act::{BmcClient, BmcError, PowerState, SecureBoot, TaskState},
     store::{self, Finding, HostRecord, StoreError},
 };
 
@@ -47,15 +47,20 @@ impl Questions {
     }
 
     /// A host that waits for what a BMC tells is looked at again soon: BMCs tell nobody by themselves.
-    pub(super) fn poll(&self, done: Done) -> Done {
+    pub(super) fn poll(&self, done: Evaluated) -> Evaluated {
         match done {
-            Done::Stays(rest) if !self.0.is_empty() => Done::Stays(Some(rest.unwrap_or(POLL).min(POLL))),
+            Evaluated::Stays(rest) if !self.0.is_empty() => Evaluated::Stays(Some(rest.unwrap_or(POLL).min(POLL))),
             done => done,
         }
     }
 
     /// Asks, and puts the answers with the findings of the record and in the database.
-    pub(super) async fn ask(&self, worker: &Worker, turn: &Turn, record: &mut HostRecord) -> Result<(), StoreError> {
+    pub(super) async fn ask(
+        &self,
+        context: &Context,
+        permit: &Permit,
+        record: &mut HostRecord,
+    ) -> Result<(), StoreError> {
         let mut fresh: Vec<(MachineId, Finding)> = Vec::new();
         for question in &self.0 {
             let machines: Vec<(MachineId, store::Bmc)> = match question {
@@ -64,7 +69,7 @@ impl Questions {
             };
             for (machine, bmc) in machines.into_iter().filter(|(_, bmc)| !bmc.url.is_empty()) {
                 let known = record.findings.get(&machine).map(Vec::as_slice).unwrap_or_default();
-                let found = turn.away(question.ask(worker.bmc.as_ref(), &bmc, known)).await;
+                let found = permit.away(question.ask(context.bmc.as_ref(), &bmc, known)).await;
                 let now = Timestamp::now();
                 let found = found.into_iter().map(|(name, value)| Finding { name: name.to_owned(), value, at: now });
                 fresh.extend(found.filter(|finding| is_news(finding, known)).map(|finding| (machine.clone(), finding)));
@@ -73,7 +78,7 @@ impl Questions {
         if fresh.is_empty() {
             return Ok(());
         }
-        let mut tx = worker.store.write().await?;
+        let mut tx = context.store.write().await?;
         for (machine, finding) in &fresh {
             tx.put_finding(machine, finding).await?;
         }
@@ -109,7 +114,7 @@ fn is_news(finding: &Finding, known: &[Finding]) -> bool {
 
 impl Question {
     /// Facts by name.
-    async fn ask(self, bmc: &dyn Bmc, access: &store::Bmc, known: &[Finding]) -> Vec<(&'static str, Value)> {
+    async fn ask(self, bmc: &dyn BmcClient, access: &store::Bmc, known: &[Finding]) -> Vec<(&'static str, Value)> {
         match self {
             Self::HostSystem => match limited(bmc.system(access)).await {
                 Some(system) => vec![

@@ -1,3 +1,5 @@
+//! The hosts to decide, in order, none twice at a time. For the reconciler alone.
+
 use std::collections::{BTreeSet, VecDeque};
 
 use proto::MachineId;
@@ -30,7 +32,7 @@ impl Queue {
         Some(host)
     }
 
-    /// Work on a host is over; it is queued again if asked for, or if it was marked meanwhile.
+    /// Work on a host has ended; it is queued again if asked for, or if it was marked meanwhile.
     pub(super) fn finish(&mut self, host: &MachineId, again: bool) {
         self.running.remove(host);
         if self.again.remove(host) || again {
@@ -43,7 +45,7 @@ impl Queue {
         self.running.len()
     }
 
-    /// How many hosts wait for their turn.
+    /// How many hosts wait for a permit.
     pub(super) fn waiting(&self) -> usize {
         self.order.len()
     }

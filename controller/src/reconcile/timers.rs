@@ -1,3 +1,5 @@
+//! When each waiting host is due without an event. For the reconciler alone.
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Instant,

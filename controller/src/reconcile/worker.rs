@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -11,47 +11,27 @@ use rules::{Decision, RuleSet, Snapshot};
 use tracing::warn;
 
 use super::{
-    ReconcileCounters, ReconcileSettings, RulesInForce, commit,
-    counters::Counted,
+    commit,
+    context::{Context, Evaluated},
+    counters::ReconcileEvent,
     evaluation::{Evaluation, seconds},
     observe::Questions,
-    turns::{Turn, Turns},
+    permits::Permit,
 };
 use crate::{
-    Timestamp,
-    act::Bmc,
-    ask::ask,
-    facts, judge,
-    store::{HostRecord, Outcome, OutcomeKind, Store, StoreError, Transition},
+    Timestamp, facts, rule_packs,
+    store::{HostRecord, Outcome, OutcomeKind, StoreError, Transition},
 };
 
-/// What an evaluation came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Done {
-    /// The host moved: it is decided again at once.
-    Moved,
-    /// The host stays; rules can change their mind by time alone after that long.
-    Stays(Option<Duration>),
-    /// Somebody else changed the host meanwhile: it is decided again at once.
-    Conflict,
-    /// The host is not there any more.
-    Gone,
-}
-
-/// What all evaluations share.
+/// Evaluates hosts, one call a host.
 pub(super) struct Worker {
-    pub(super) store: Store,
-    pub(super) rules: Arc<RulesInForce>,
-    pub(super) bmc: Arc<dyn Bmc>,
-    pub(super) settings: ReconcileSettings,
-    pub(super) turns: Arc<Turns>,
-    pub(super) counters: Arc<ReconcileCounters>,
+    pub(super) context: Context,
     /// What waiting hosts looked like when they were last decided.
-    pub(super) seen: Mutex<HashMap<MachineId, Seen>>,
+    last: Mutex<HashMap<MachineId, LastDecision>>,
 }
 
 /// A host as it was when it was last decided to wait.
-pub(super) struct Seen {
+struct LastDecision {
     snapshot: Snapshot,
     pack_hash: String,
     due: Option<Instant>,
@@ -60,50 +40,55 @@ pub(super) struct Seen {
 }
 
 impl Worker {
+    pub(super) fn new(context: Context) -> Self {
+        Self { context, last: Mutex::default() }
+    }
+
     /// Evaluates a host once. An error is the database's: nothing was decided, the next sweep tries again.
-    pub(super) async fn evaluate(&self, host: &MachineId, turn: &Turn) -> Result<Done, StoreError> {
+    pub(super) async fn evaluate(&self, host: &MachineId, permit: &Permit) -> Result<Evaluated, StoreError> {
         let read = async {
-            let mut tx = self.store.read().await?;
+            let mut tx = self.context.store.read().await?;
             tx.host_record(host).await
         };
         let mut record = match read.await {
             Ok(record) => record,
             Err(StoreError::Missing { .. }) => {
-                self.counters.overdue(host, None);
-                self.counters.withheld(host, false);
-                self.counters.undeclared(host, 0);
-                return Ok(Done::Gone);
+                self.context.counters.overdue(host, None);
+                self.context.counters.withheld(host, false);
+                self.context.counters.undeclared(host, 0);
+                return Ok(Evaluated::Gone);
             }
             Err(error) => return Err(error),
         };
         if record.is_ahead(Timestamp::now()) {
-            return self.bring_back(&record).await;
+            return self.clamp_future_timestamps(&record).await;
         }
-        let rules = self.rules.current();
+        let rules = self.context.rules.current();
         if record.life.state.as_str().is_empty() {
             return self.begin(&record, &rules).await;
         }
         let mut questions = self.asked_before(host);
-        questions.ask(self, turn, &mut record).await?;
-        let snapshot_of = |record: &HostRecord| facts::snapshot(record, &self.settings.site, Timestamp::now());
+        questions.ask(&self.context, permit, &mut record).await?;
+        let snapshot_of = |record: &HostRecord| facts::snapshot(record, &self.context.settings.site, Timestamp::now());
         let mut snapshot = snapshot_of(&record);
-        let late = ask(&rules, |rules| facts::is_overdue(&snapshot, rules));
-        self.counters.overdue(host, late.then_some(&record.life.state));
-        self.counters.withheld(host, ask(&rules, |rules| judge::is_withheld(rules, &record, &snapshot)));
-        self.counters.undeclared(host, judge::undeclared(&rules, &record).len());
+        let late = facts::is_overdue(&snapshot, &rules);
+        self.context.counters.overdue(host, late.then_some(&record.life.state));
+        self.context.counters.withheld(host, rule_packs::is_withheld(&rules, &record, &snapshot));
+        self.context.counters.undeclared(host, rule_packs::undeclared(&rules, &record).len());
         if let Some(rest) = self.nothing_new(host, &snapshot, &rules) {
-            self.counters.count(Counted::Unchanged);
-            return Ok(questions.poll(Done::Stays(rest)));
+            self.context.counters.count(ReconcileEvent::Unchanged);
+            return Ok(questions.poll(Evaluated::Stays(rest)));
         }
-        let wanted = Questions::of(&ask(&rules, |rules| rules.explain(&snapshot)));
+        let wanted = Questions::of(&rules.explain(&snapshot));
         if wanted != questions {
             questions = wanted;
-            questions.ask(self, turn, &mut record).await?;
+            questions.ask(&self.context, permit, &mut record).await?;
             snapshot = snapshot_of(&record);
         }
-        self.counters.count(Counted::Decision);
-        let evaluation = Evaluation { worker: self, turn, rules: &rules, record: &record, snapshot: &snapshot };
-        let decision = ask(&rules, |rules| rules.decision(&snapshot));
+        self.context.counters.count(ReconcileEvent::Decision);
+        let evaluation =
+            Evaluation { context: &self.context, permit, rules: &rules, record: &record, snapshot: &snapshot };
+        let decision = rules.decision(&snapshot);
         let done = match &decision {
             Decision::Go(go) => evaluation.go(&decision, go).await,
             Decision::Wait(wait) => evaluation.wait(&decision, wait).await,
@@ -119,21 +104,21 @@ impl Worker {
             Decision::Go(_) | Decision::Delete(_) => false,
         };
         let polled = questions.poll(done);
-        self.remember(host, (quiet && done != Done::Conflict).then_some(snapshot), &rules, done, questions);
+        self.remember(host, (quiet && done != Evaluated::Conflict).then_some(snapshot), &rules, done, questions);
         Ok(polled)
     }
 
     /// Times in the future are from a clock that was ahead: nothing that comes in now would count as later.
-    async fn bring_back(&self, record: &HostRecord) -> Result<Done, StoreError> {
-        let mut tx = self.store.write().await?;
-        let times = tx.bring_back(&record.host.id).await?;
+    async fn clamp_future_timestamps(&self, record: &HostRecord) -> Result<Evaluated, StoreError> {
+        let mut tx = self.context.store.write().await?;
+        let times = tx.clamp_future_timestamps(&record.host.id).await?;
         tx.commit().await?;
         warn!(host = %record.host.name, times, "the clock was ahead: times in the future count as now, in their order");
-        Ok(Done::Conflict)
+        Ok(Evaluated::Conflict)
     }
 
     /// The first state of a host that has none.
-    async fn begin(&self, record: &HostRecord, rules: &RuleSet) -> Result<Done, StoreError> {
+    async fn begin(&self, record: &HostRecord, rules: &RuleSet) -> Result<Evaluated, StoreError> {
         let now = Timestamp::now().max(Timestamp::from_micros(record.life.version.micros().saturating_add(1)));
         let outcome =
             Outcome { kind: OutcomeKind::Go, reason: "new in the site".to_owned(), at: now, ..Outcome::default() };
@@ -143,23 +128,23 @@ impl Worker {
             pack_hash: rules.hash().to_owned(),
             ..Transition::default()
         };
-        let mut tx = self.store.write().await?;
+        let mut tx = self.context.store.write().await?;
         match tx.commit_transition(&record.host.id, record.life.version, &transition, now).await {
-            Err(StoreError::Conflict { .. }) => return Ok(Done::Conflict),
+            Err(StoreError::Conflict { .. }) => return Ok(Evaluated::Conflict),
             other => other?,
         };
-        if self.rules.superseded(rules.hash()) {
-            return Ok(Done::Conflict);
+        if self.context.rules.replaced_since(rules.hash()) {
+            return Ok(Evaluated::Conflict);
         }
         tx.commit().await?;
-        Ok(Done::Moved)
+        Ok(Evaluated::Moved)
     }
 
     /// Nothing that rules can see of a waiting host has changed, and no time guard is due: how long until one is.
     #[allow(clippy::option_option, reason = "the outer one is the answer, the inner one is whether there is a timer")]
     fn nothing_new(&self, host: &MachineId, snapshot: &Snapshot, rules: &RuleSet) -> Option<Option<Duration>> {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = seen.get(host)?;
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = last.get(host)?;
         let now = Instant::now();
         if last.pack_hash != rules.hash() || last.due.is_some_and(|due| due <= now) {
             return None;
@@ -169,8 +154,8 @@ impl Worker {
     }
 
     fn asked_before(&self, host: &MachineId) -> Questions {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.get(host).map(|last| last.questions.clone()).unwrap_or_default()
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.get(host).map(|last| last.questions.clone()).unwrap_or_default()
     }
 
     fn remember(
@@ -178,24 +163,27 @@ impl Worker {
         host: &MachineId,
         snapshot: Option<Snapshot>,
         rules: &RuleSet,
-        done: Done,
+        done: Evaluated,
         questions: Questions,
     ) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match (snapshot, done) {
-            (Some(snapshot), Done::Stays(recheck)) => {
+            (Some(snapshot), Evaluated::Stays(recheck)) => {
                 let due = recheck.map(|rest| Instant::now() + rest);
-                seen.insert(host.clone(), Seen { snapshot, pack_hash: rules.hash().to_owned(), due, questions });
+                last.insert(
+                    host.clone(),
+                    LastDecision { snapshot, pack_hash: rules.hash().to_owned(), due, questions },
+                );
             }
-            _ => drop(seen.remove(host)),
+            _ => drop(last.remove(host)),
         }
     }
 
     /// Stores that handling a host took too long.
     pub(super) async fn cut_off(&self, host: &MachineId) -> Result<(), StoreError> {
-        self.counters.count(Counted::Late);
-        let limit = self.settings.step_limit.as_secs();
-        let mut tx = self.store.write().await?;
+        self.context.counters.count(ReconcileEvent::Late);
+        let limit = self.context.settings.step_limit.as_secs();
+        let mut tx = self.context.store.write().await?;
         let life = tx.life(host).await?;
         let reason = format!("handling the host did not end within {limit} s; it is tried again");
         if let Some(life) = commit::failing(&life, &reason, "", Timestamp::now()) {

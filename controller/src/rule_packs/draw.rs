@@ -1,3 +1,5 @@
+//! Faults of a pack drawn with their source line, for people.
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report};

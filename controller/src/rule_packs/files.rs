@@ -1,3 +1,5 @@
+//! A pack's files from a directory, and their check as a whole. For the daemon and `sitectl rules`.
+
 use std::path::Path;
 
 use rules::{LoadOptions, RuleSet, read_pack_files};

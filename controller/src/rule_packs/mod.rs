@@ -1,12 +1,13 @@
-//! Which rules are in force: read, checked, tried on the live site without acting, put in force, kept by content hash.
+//! Which rules are active: read, checked, tried on the live site without acting, activated, kept by content hash.
 //!
-//! A pack is refused whole, and the rules in force stay, if it has faults, if its own tests fail, if it names actions that
+//! A pack is refused whole, and the active rules stay, if it has faults, if its own tests fail, if it names actions that
 //! the controller lacks, if hosts are in states that it lacks, or if it would decide too many hosts otherwise and nobody insisted.
 
-mod apart;
+mod active_rules;
 mod draw;
 mod files;
-mod hangup;
+mod judge;
+mod offload;
 mod shadow;
 
 use std::{
@@ -18,44 +19,45 @@ use rules::{LoadOptions, RuleSet};
 use tokio::task::JoinError;
 use tracing::{info, warn};
 
+pub use active_rules::{ActiveRules, Offers};
 pub use draw::draw_faults;
 pub use files::{PackReadError, load_pack_dir, read_pack_dir};
-pub(crate) use hangup::reload_on_hangup;
+pub use judge::Judge;
+pub(crate) use judge::{is_withheld, undeclared};
 pub use shadow::Changed;
 
 use crate::{
     DirtyHosts, Timestamp,
-    reconcile::RulesInForce,
     store::{PackFile, Store, StoreError, StoredPack, Tx},
 };
-use apart::{Unfit, apart, examine};
 use files::{compile, failing_tests, with_actions};
+use offload::{RejectedPack, examine, offload};
 
 /// The site's rule packs.
 pub struct RulePacks {
     store: Store,
-    rules: Arc<RulesInForce>,
+    rules: Arc<ActiveRules>,
     dirty: DirtyHosts,
     settings: RuleSettings,
     /// One pack at a time.
-    turn: Arc<tokio::sync::Mutex<()>>,
+    permit: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// A pack that is to be put in force.
+/// A pack that is to be activated.
 #[derive(Debug, Clone)]
 pub struct Proposal {
     /// Its files, tests included.
     pub files: Vec<PackFile>,
     /// Only say what would happen.
     pub dry_run: bool,
-    /// Put it in force however many hosts it would decide otherwise.
+    /// Activate it however many hosts it would decide otherwise.
     pub force: bool,
 }
 
 /// What became of a proposal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// It is in force.
+    /// It is active.
     pub applied: bool,
     /// Content hash; empty if it has faults.
     pub hash: String,
@@ -69,7 +71,7 @@ pub struct Verdict {
     pub faults: Vec<String>,
     /// Why it was refused; none if it was not.
     pub refusal: Option<String>,
-    /// Why it will be put in force only if somebody insists.
+    /// Why it will be activated only if somebody insists.
     pub objection: Option<String>,
 }
 
@@ -90,9 +92,9 @@ pub enum RulePackError {
         /// The faults, drawn.
         faults: String,
     },
-    /// The pack that was last in force cannot be used, and nobody said to take another instead.
+    /// The pack that was active last cannot be used, and nobody said to take another instead.
     #[error(
-        "the rules that were last in force, {hash}, cannot be used by this controller:\n{faults}\n\
+        "the rules that were active last, {hash}, cannot be used by this controller:\n{faults}\n\
          Other rules are not taken unasked, since gates could be missing in them. Start the controller that was there \
          before, and have it take rules that both can use, or put rules that fit, such as these mended, into the \
          directory `rules` of the config and start with --replace-rules once"
@@ -103,8 +105,8 @@ pub enum RulePackError {
         /// Its faults, drawn.
         faults: String,
     },
-    /// The pack of the directory cannot take the place of the one that was last in force.
-    #[error("the rules in {dir} cannot replace those that were last in force: {why}")]
+    /// The pack of the directory cannot take the place of the one that was active last.
+    #[error("the rules in {dir} cannot replace those that were active last: {why}")]
     Replacement {
         /// Directory.
         dir: String,
@@ -127,16 +129,16 @@ pub struct RuleSettings {
     pub dir: Option<PathBuf>,
     /// Share of hosts that another pack may decide otherwise without anybody insisting, from 0 to 1.
     pub changed_share: f64,
-    /// At the start, take the directory's pack if the one that was last in force cannot be used.
+    /// At the start, take the directory's pack if the one that was active last cannot be used.
     pub replace: bool,
 }
 
 impl RulePacks {
-    /// Starts with the pack that was last in force, for an operator may have put it there. If the directory has a pack that
+    /// Starts with the pack that was active last, for an operator may have activated it. If the directory has a pack that
     /// never was, that one is offered then, as on a reload. A site's first pack is the directory's.
     ///
     /// # Errors
-    /// If there is no usable pack at all, or the one that was last in force is not usable and not to be replaced.
+    /// If there is no usable pack at all, or the one that was active last is not usable and not to be replaced.
     pub async fn open(store: Store, dirty: DirtyHosts, settings: RuleSettings) -> Result<Self, RulePackError> {
         let settings = RuleSettings { options: with_actions(settings.options), ..settings };
         let mut tx = store.read().await?;
@@ -148,7 +150,7 @@ impl RulePacks {
         drop(tx);
         let last = match used.first().map(|hash| last_in_force(hash, kept, &settings.options)).transpose() {
             Err(error) if settings.replace => {
-                warn!(%error, "the rules that were last in force are to be replaced");
+                warn!(%error, "the rules that were active last are to be replaced");
                 let rules = replace_with_dir(&store, &settings).await?;
                 used.push(rules.hash().to_owned());
                 Some(rules)
@@ -171,14 +173,14 @@ impl RulePacks {
             (None, Ok(None)) => return Err(RulePackError::None),
             (None, Err(error)) => return Err(error),
         };
-        let rules = Arc::new(RulesInForce::new(rules));
-        let packs = Self { store, rules, dirty, settings, turn: Arc::default() };
+        let rules = Arc::new(ActiveRules::new(rules));
+        let packs = Self { store, rules, dirty, settings, permit: Arc::default() };
         match offer {
             Some(Ok(files)) => {
                 packs.apply(Proposal { files, dry_run: false, force: false }).await?;
             }
             Some(Err(error)) => {
-                warn!(%error, "the rules that were last in force stay");
+                warn!(%error, "the rules that were active last stay");
                 packs.rules.refuse(error.to_string());
             }
             None => {}
@@ -186,9 +188,9 @@ impl RulePacks {
         Ok(packs)
     }
 
-    /// The rules in force, to share with the reconciler.
+    /// The active rules, to share with the reconciler.
     #[must_use]
-    pub fn rules(&self) -> &Arc<RulesInForce> {
+    pub fn rules(&self) -> &Arc<ActiveRules> {
         &self.rules
     }
 
@@ -202,14 +204,14 @@ impl RulePacks {
         Ok(tx.pack(hash).await?.ok_or_else(missing)?.files)
     }
 
-    /// Reads the configured directory again and puts it in force if nothing speaks against it.
+    /// Reads the configured directory again and activates it if nothing speaks against it.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn reload(&self) -> Result<Verdict, StoreError> {
         let files = match self.settings.dir.clone() {
             Some(dir) => {
-                let read = apart("reading the rules", move || read_pack_dir(&dir).map_err(|error| error.to_string()));
+                let read = offload("reading the rules", move || read_pack_dir(&dir).map_err(|error| error.to_string()));
                 read.await.and_then(|read| read)
             }
             None => Err("no directory of rules is configured".to_owned()),
@@ -223,12 +225,12 @@ impl RulePacks {
         }
     }
 
-    /// Checks a pack, tries it on every host and, unless it is a dry run, puts it in force.
+    /// Checks a pack, tries it on every host and, unless it is a dry run, activates it.
     ///
     /// # Errors
     /// If the database fails; then nothing changed.
     pub async fn apply(&self, proposal: Proposal) -> Result<Verdict, StoreError> {
-        let turn = Arc::clone(&self.turn).lock_owned().await;
+        let permit = Arc::clone(&self.permit).lock_owned().await;
         let (verdict, rules) = self.judge(&proposal).await?;
         if proposal.dry_run {
             return Ok(verdict);
@@ -247,19 +249,18 @@ impl RulePacks {
             return Ok(Verdict { applied: true, ..verdict });
         }
         let (store, in_force, dirty) = (self.store.clone(), Arc::clone(&self.rules), self.dirty.clone());
-        // To its end even if nobody waits for it any more: what is in force and what the database says must agree.
+        // To its end even if nobody waits for it any more: what is active and what the database says must agree.
         let swapping = tokio::spawn(async move {
-            let _turn = turn;
+            let _permit = permit;
             swap(&store, &in_force, &dirty, rules, proposal.files).await
         });
-        let broke_off =
-            |error: JoinError| StoreError::Failed { doing: "putting rules in force", fault: error.to_string() };
+        let broke_off = |error: JoinError| StoreError::Failed { doing: "activating rules", fault: error.to_string() };
         let stranded = swapping.await.map_err(broke_off)??;
         if !stranded.is_empty() {
             let refusal = Some(lacking(&stranded));
             return Ok(self.refused(Verdict { stranded, refusal, ..verdict }));
         }
-        info!(hash = verdict.hash, changes = verdict.changes.len(), "other rules are in force");
+        info!(hash = verdict.hash, changes = verdict.changes.len(), "other rules are active");
         Ok(Verdict { applied: true, ..verdict })
     }
 
@@ -274,7 +275,7 @@ impl RulePacks {
         let refuse = |verdict: Verdict, why: String| Ok((Verdict { refusal: Some(why), ..verdict }, None));
         let rules = match examine(&proposal.files, &self.settings.options).await {
             Ok(rules) => rules,
-            Err(Unfit { why, faults }) => return refuse(Verdict { faults, ..Verdict::default() }, why),
+            Err(RejectedPack { why, faults }) => return refuse(Verdict { faults, ..Verdict::default() }, why),
         };
         let shadow = shadow::shadow(&self.store, &self.settings.switches, &self.rules.current(), &rules).await?;
         let verdict = Verdict {
@@ -300,11 +301,11 @@ impl RulePacks {
 /// Names and states of hosts that are in a state that some rules lack.
 type Stranded = Vec<(String, String)>;
 
-/// Puts rules in force and has all hosts decided again, unless a host has got into a state that they lack since they were
+/// Activates rules and has all hosts decided again, unless a host has got into a state that they lack since they were
 /// tried. Hosts are moved in transactions of the same kind, so none is between two rule sets.
 async fn swap(
     store: &Store,
-    in_force: &RulesInForce,
+    in_force: &ActiveRules,
     dirty: &DirtyHosts,
     rules: RuleSet,
     files: Vec<PackFile>,
@@ -329,14 +330,14 @@ async fn stranded_by(tx: &mut Tx, rules: &RuleSet) -> Result<Stranded, StoreErro
     Ok(in_use.filter(|(_, state)| !rules.has_state(state)).map(|(host, state)| (host, state.to_string())).collect())
 }
 
-/// The pack that was last in force, as this controller understands it.
+/// The pack that was active last, as this controller understands it.
 fn last_in_force(hash: &str, kept: Option<StoredPack>, options: &LoadOptions) -> Result<RuleSet, RulePackError> {
     let refused = |faults| RulePackError::LastInForce { hash: hash.to_owned(), faults };
     let kept = kept.ok_or_else(|| refused("the database does not have them any more".to_owned()))?;
     compile(&kept.files, options).map_err(|faults| refused(faults.join("\n\n")))
 }
 
-/// Notes the directory's pack as the one in force, if its own tests pass and no host is in a state that it lacks. What it
+/// Notes the directory's pack as the active one, if its own tests pass and no host is in a state that it lacks. What it
 /// decides otherwise cannot be told: the one before decides nothing.
 async fn replace_with_dir(store: &Store, settings: &RuleSettings) -> Result<RuleSet, RulePackError> {
     let dir = settings.dir.as_ref().ok_or(RulePackError::None)?;
@@ -352,7 +353,7 @@ async fn replace_with_dir(store: &Store, settings: &RuleSettings) -> Result<Rule
         let hosts: Vec<String> = stranded.iter().map(|(host, state)| format!("{host} in {state}")).collect();
         return Err(refuse(format!("{}:\n{}", lacking(&stranded), hosts.join("\n"))));
     }
-    warn!(hash = rules.hash(), dir = %dir.display(), "the directory's rules are in force: gates of others are gone");
+    warn!(hash = rules.hash(), dir = %dir.display(), "the directory's rules are active: gates of others are gone");
     keep(&mut tx, &rules, files).await?;
     tx.commit().await?;
     Ok(rules)
@@ -363,7 +364,7 @@ fn lacking(stranded: &[(String, String)]) -> String {
     format!("{} {noun} that the pack lacks", stranded.len())
 }
 
-/// Keeps a pack under its hash and notes that it is in force from now on.
+/// Keeps a pack under its hash and notes that it is active from now on.
 async fn keep(tx: &mut Tx, rules: &RuleSet, files: Vec<PackFile>) -> Result<(), StoreError> {
     let now = Timestamp::now();
     tx.put_pack(&StoredPack { hash: rules.hash().to_owned(), files, stored_at: now }).await?;

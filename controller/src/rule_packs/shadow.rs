@@ -1,9 +1,9 @@
+//! Decides every host by two rule sets and compares, without acting. For this room alone.
+
 use rules::{Action, Decision, DpuStep, RuleSet};
 
 use crate::{
-    Timestamp,
-    ask::ask,
-    facts,
+    Timestamp, facts,
     store::{HostRecord, Store, StoreError},
 };
 
@@ -14,7 +14,7 @@ pub struct Changed {
     pub host: String,
     /// Its state.
     pub state: String,
-    /// What the rules in force decide.
+    /// What the active rules decide.
     pub before: String,
     /// What the others would.
     pub after: String,
@@ -72,14 +72,14 @@ impl Shadow {
             return;
         }
         let snapshot = facts::snapshot(record, switches, Timestamp::now());
-        let decided = |rules: &RuleSet| ask(rules, |rules| rules.decision(&snapshot));
+        let decided = |rules: &RuleSet| rules.decision(&snapshot);
         let (before, after) = (decided(now), decided(then));
         if differ(&before, &after) {
             let (before, mut after) = (words(&before), words(&after));
             if before == after {
                 after.push_str(", with other arguments, counters or notes");
             }
-            let arms = ask(then, |then| then.explain(&snapshot)).arms;
+            let arms = then.explain(&snapshot).arms;
             let why = arms.last().map(|arm| format!("{}: {}", arm.at, arm.arm)).unwrap_or_default();
             let (host, state) = (record.host.name.clone(), life.state.to_string());
             self.changes.push(Changed { host, state, before, after, why });

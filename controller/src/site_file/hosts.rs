@@ -1,3 +1,5 @@
+//! The `hosts` part of the site file.
+
 use proto::{
     common,
     site::{BmcSpec, DpuSpec, HostSpec},

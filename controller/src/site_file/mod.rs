@@ -1,6 +1,7 @@
 //! The site file: what an operator knows about a site before it runs. YAML, read as a whole; every fault is named with
 //! its line, and nothing of a file with a fault is used.
 
+mod host_spec;
 mod hosts;
 mod network;
 mod section;
@@ -13,7 +14,8 @@ use proto::site::HostSpec;
 use rules::StatePath;
 use types::{MOST_LEVELS, nesting};
 
-use crate::{host_spec::check_hosts, network::SiteNetwork};
+use crate::network::SiteNetwork;
+pub use host_spec::{SpecFault, check_hosts};
 use section::{Faults, Section};
 
 /// What a site file says.

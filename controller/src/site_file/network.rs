@@ -1,3 +1,5 @@
+//! The `network` part of the site file: pools, prefixes and numbers that must not overlap.
+
 use std::{net::IpAddr, ops::RangeInclusive, str::FromStr};
 
 use ipnet::IpNet;

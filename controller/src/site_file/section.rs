@@ -1,3 +1,5 @@
+//! Typed reads from a YAML mapping; each fault is noted with its line.
+
 use std::{cell::RefCell, collections::BTreeMap, fmt::Display, str::FromStr};
 
 use marked_yaml::{LoadError, Node, types::MarkedMappingNode};

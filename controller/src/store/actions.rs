@@ -1,3 +1,5 @@
+//! The action journal's rows: written before an action runs, completed after.
+
 use std::{fmt, str::FromStr};
 
 use proto::{ConfigVersion, MachineId};

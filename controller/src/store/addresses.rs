@@ -1,3 +1,5 @@
+//! Addresses and who holds them. The database's own key refuses a second holder.
+
 use std::{fmt, net::IpAddr, str::FromStr};
 
 use sqlx::any::AnyRow;

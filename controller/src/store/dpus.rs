@@ -1,3 +1,5 @@
+//! DPUs' rows.
+
 use proto::MachineId;
 
 use super::{

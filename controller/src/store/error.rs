@@ -1,3 +1,5 @@
+//! Why the store could not do what it was asked, and which of the database's errors mean what.
+
 use std::fmt;
 
 /// Why the store could not do what it was asked.
@@ -108,7 +110,7 @@ pub(super) fn failed(doing: &'static str) -> impl Fn(sqlx::Error) -> StoreError 
         let fault = error.to_string();
         let locked = error.as_database_error().and_then(|error| error.code()).is_some_and(|code| {
             // SQLITE_BUSY, SQLITE_LOCKED and SQLITE_FULL with their extended codes; serialization failure, deadlock,
-            // lock not to be had, server going down or coming up.
+            // lock not available, server going down or coming up.
             matches!(&*code, "40001" | "40P01" | "55P03" | "53100" | "57P01" | "57P03")
                 || code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 13))
         });

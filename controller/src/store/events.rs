@@ -1,3 +1,5 @@
+//! The last event of each kind on a host or DPU.
+
 use std::collections::BTreeMap;
 
 use proto::MachineId;

@@ -1,3 +1,5 @@
+//! What actions and observers found out about machines.
+
 use proto::MachineId;
 use serde_json::Value;
 

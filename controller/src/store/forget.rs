@@ -1,3 +1,5 @@
+//! Ends everything the site keeps of a machine that is gone, but what protects tenants.
+
 use std::net::IpAddr;
 
 use proto::MachineId;

@@ -1,3 +1,5 @@
+//! Health reports by machine and source, and how they merge.
+
 use std::{fmt, str::FromStr};
 
 use proto::MachineId;

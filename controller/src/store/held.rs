@@ -69,7 +69,7 @@ impl Tx {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn let_go(&mut self, dpu: &MachineId) -> Result<bool> {
+    pub async fn release_hold(&mut self, dpu: &MachineId) -> Result<bool> {
         Ok(self.run_all(DOING, &["DELETE FROM held_dpus WHERE dpu_id = $1"], dpu.as_str()).await? > 0)
     }
 }

@@ -1,3 +1,5 @@
+//! Hosts' rows: identity, BMC, the desired network, quarantine.
+
 use std::fmt;
 
 use proto::{ConfigVersion, MachineId};

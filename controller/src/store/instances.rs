@@ -1,3 +1,5 @@
+//! Instances' rows and interfaces, and live changes under way.
+
 use std::net::IpAddr;
 
 use ipnet::IpNet;

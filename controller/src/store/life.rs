@@ -1,3 +1,5 @@
+//! Where a host stands: state, version, counters, notes, last outcome; moves by compare-and-set.
+
 use std::collections::BTreeMap;
 
 use proto::{ConfigVersion, MachineId};
@@ -88,7 +90,7 @@ pub enum OutcomeKind {
     Error,
 }
 
-/// A move to another state, or into the same state anew.
+/// A move to another state, or into the same state again.
 #[derive(Debug, Clone, Default)]
 pub struct Transition {
     /// State path.

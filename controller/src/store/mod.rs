@@ -6,7 +6,6 @@
 
 mod actions;
 mod addresses;
-mod clock;
 mod dpus;
 mod error;
 mod events;
@@ -14,10 +13,12 @@ mod file;
 mod findings;
 mod forget;
 mod forgotten;
+mod future_timestamps;
 mod health;
 mod held;
 mod hosts;
 mod instances;
+mod leader_lock;
 mod life;
 mod observations;
 mod open;
@@ -29,8 +30,7 @@ mod row;
 mod security_groups;
 mod session;
 mod site_notes;
-mod sole;
-mod tally;
+mod stats;
 mod vpcs;
 mod writing;
 
@@ -49,6 +49,7 @@ pub use health::{AppliedReport, ApplyMode};
 pub use held::HeldVersions;
 pub use hosts::{Added, Bmc, Host, NewHost, Quarantine};
 pub use instances::{Instance, InstanceInterface, NetworkUpdate, PortFunction, UpdateStage};
+pub use leader_lock::LeaderLock;
 pub use life::{DpuLife, FailureRecord, Life, Outcome, OutcomeKind, Transition, TransitionRecord};
 pub use observations::{Observation, ObservationDetails};
 pub use open::Store;
@@ -57,8 +58,7 @@ pub use pool_numbers::NumberPool;
 pub use record::HostRecord;
 pub use requests::Request;
 pub use security_groups::{SecurityGroup, SecurityRule, TrafficAction, TrafficDirection, TrafficProtocol};
-pub use sole::SoleController;
-pub use tally::Tally;
+pub use stats::SiteStats;
 pub use types::{HealthAlert, HealthReport, HealthSuccess};
 pub use vpcs::{Virtualization, Vpc, VpcPrefix};
 

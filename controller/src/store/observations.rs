@@ -1,3 +1,5 @@
+//! What each DPU last reported.
+
 use proto::{ConfigVersion, MachineId, forge};
 use serde::{Deserialize, Serialize};
 

@@ -1,3 +1,5 @@
+//! Opens the database, checks and migrates it, and begins transactions.
+
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -39,7 +41,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Longest wait for a connection that was idle to say that it is there.
 const ANSWER: Duration = Duration::from_secs(3);
 
-/// The lock that writers of one PostgreSQL database take in turn, by its number.
+/// The lock that writers of one PostgreSQL database take turns with, by its number.
 macro_rules! take_turn {
     () => {
         "SET LOCAL lock_timeout = '10s'; SELECT pg_advisory_xact_lock(7237117975334838630)"
@@ -144,7 +146,7 @@ impl Store {
     /// Starts a transaction that sees one moment of the database and writes nothing.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] if no connection is to be had in time.
+    /// [`StoreError::Unavailable`] if no connection becomes free in time.
     pub async fn read(&self) -> Result<Tx> {
         let begin = match self.backend {
             Backend::Sqlite => "BEGIN",

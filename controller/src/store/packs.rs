@@ -1,3 +1,5 @@
+//! Rule packs by content hash, and which was active when.
+
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -27,7 +29,7 @@ pub struct StoredPack {
     pub stored_at: Timestamp,
 }
 
-/// When a pack was put in force.
+/// When a pack was activated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackUse {
     /// Its content hash.
@@ -72,7 +74,7 @@ impl Tx {
         .transpose()
     }
 
-    /// Puts a kept pack in force.
+    /// Activates a kept pack.
     ///
     /// # Errors
     /// If the pack is not kept.
@@ -85,11 +87,11 @@ impl Tx {
         .bind(micros(now))
         .execute(&mut *self.inner)
         .await
-        .map_err(failed("putting a rule pack in force"))?;
+        .map_err(failed("activating a rule pack"))?;
         Ok(())
     }
 
-    /// Which packs were put in force when, newest first; the first is in force.
+    /// Which packs were activated when, newest first; the first is active.
     ///
     /// # Errors
     /// If the database fails.

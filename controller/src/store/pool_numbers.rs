@@ -1,3 +1,5 @@
+//! Numbers given out once each: VNIs, VLANs, AS numbers.
+
 use super::{Result, Tx, error::failed, row::micros};
 use crate::{Timestamp, store::StoreError};
 

@@ -1,3 +1,5 @@
+//! All the site knows of one host, read in one transaction.
+
 use std::collections::BTreeMap;
 
 use proto::MachineId;

@@ -1,3 +1,5 @@
+//! What is asked of a host's life, until it is done or withdrawn.
+
 use std::collections::BTreeMap;
 
 use proto::MachineId;

@@ -1,3 +1,5 @@
+//! Typed reads and writes of columns. For this room alone.
+
 use std::{fmt::Display, str::FromStr};
 
 use serde::{Serialize, de::DeserializeOwned};

@@ -1,3 +1,5 @@
+//! Security groups and what they are attached to.
+
 use ipnet::IpNet;
 use proto::ConfigVersion;
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! Small notes about the site as a whole, by name.
+
 use super::{Result, Tx, error::failed, row::Row};
 
 impl Tx {

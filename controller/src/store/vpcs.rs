@@ -1,3 +1,5 @@
+//! VPCs, prefixes and peerings.
+
 use std::{fmt, net::IpAddr, str::FromStr};
 
 use ipnet::IpNet;

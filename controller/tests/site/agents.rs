@@ -211,7 +211,7 @@ async fn the_site_stamps_reports_and_keeps_since_when_an_alert_is(database: &Dat
     assert!(second.alerts[1].in_alert_since.unwrap() > since);
     site.report(with(vec![])).await.unwrap();
     site.report(with(vec![alert("BgpStats", "p0", &[])])).await.unwrap();
-    assert!(stored().await.alerts[0].in_alert_since.unwrap() > since, "a success in between starts anew");
+    assert!(stored().await.alerts[0].in_alert_since.unwrap() > since, "a success in between starts again");
 }
 
 async fn a_report_marks_its_host_for_decision(database: &Database) {

@@ -64,6 +64,12 @@ async fn metrics_tell_hosts_calls_and_rules() {
     let left: i64 = left.unwrap().parse().unwrap();
     assert!((-86_500..=-86_400).contains(&left), "{left}");
     drop(client);
+    for task in ["database", "hosts", "metrics", "rules"] {
+        let name = format!("task_last_run_timestamp_seconds{{task=\"{task}\"}} ");
+        let run = text.lines().find_map(|line| line.strip_prefix(&name)).unwrap_or_else(|| panic!("no `{name}`"));
+        let ago = day_ago + 86_400 - run.parse::<i64>().unwrap();
+        assert!((-30..=30).contains(&ago), "{task} ran {ago} s ago");
+    }
     daemon.stop().await;
 }
 

@@ -84,7 +84,7 @@ async fn programs_get_the_same_answers_as_json() {
 
     // Nobody has reported for the DPUs, so only somebody who insists gets the host.
     let (code, text) = error(&site.run("instance create --host any --vpc blue").await);
-    assert!(code == Some(1) && text.contains("no Ready host can be had"), "{text}");
+    assert!(code == Some(1) && text.contains("no Ready host is available"), "{text}");
     let line = "instance create --host host-2 --vpc blue --vf 1 --hostname web --name web --allow-unhealthy";
     let instance = site.json(line).await;
     assert_eq!(
@@ -147,7 +147,7 @@ async fn names_that_count_for_nothing_are_marked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pack_is_tried_first_and_in_force_by_consent() {
+async fn a_pack_is_tried_first_and_activated_by_consent() {
     let site = Desk::start().await;
     let pack = site.dir.path().join("pack");
     copy_pack(&pack);

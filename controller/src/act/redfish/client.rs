@@ -1,3 +1,5 @@
+//! One HTTP request to a BMC, with its limits and its errors. For [`super::service`] alone.
+
 use std::{fmt::Display, path::PathBuf, time::Duration};
 
 use reqwest::{Certificate, Client, Method, RequestBuilder, StatusCode, Url};
@@ -130,15 +132,15 @@ impl Call<'_> {
         serde_json::from_slice(&body).map_err(|error| self.unexpected(format!("{path}: {error}")))
     }
 
-    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Answer, BmcError> {
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<RedfishResponse, BmcError> {
         self.send(self.request(Method::POST, path)?.json(body)).await
     }
 
-    pub(super) async fn patch(&self, path: &str, body: &Value) -> Result<Answer, BmcError> {
+    pub(super) async fn patch(&self, path: &str, body: &Value) -> Result<RedfishResponse, BmcError> {
         self.send(self.request(Method::PATCH, path)?.json(body)).await
     }
 
-    async fn send(&self, request: RequestBuilder) -> Result<Answer, BmcError> {
+    async fn send(&self, request: RequestBuilder) -> Result<RedfishResponse, BmcError> {
         let mut response = request.send().await.map_err(|error| self.network(&error))?;
         let status = response.status();
         let location = response.headers().get("location").and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -150,7 +152,7 @@ impl Call<'_> {
             body.extend_from_slice(&chunk);
         }
         match status {
-            _ if status.is_success() => Ok(Answer { location, body }),
+            _ if status.is_success() => Ok(RedfishResponse { location, body }),
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 Err(BmcError::Unauthorized { bmc: self.name.clone(), doing: self.doing })
             }
@@ -205,7 +207,7 @@ impl Call<'_> {
     }
 }
 
-pub(super) struct Answer {
+pub(super) struct RedfishResponse {
     pub(super) location: Option<String>,
     pub(super) body: Vec<u8>,
 }

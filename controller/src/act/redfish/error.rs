@@ -1,3 +1,5 @@
+//! Why a BMC did not do what was asked.
+
 /// Why a BMC did not do what was asked. No text carries a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BmcError {

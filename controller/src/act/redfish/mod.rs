@@ -1,6 +1,6 @@
 //! Baseboard management controllers, spoken to in Redfish.
 //!
-//! [`Bmc`] is what actions and fact gathering need; [`Redfish`] does it over HTTP. Only standard Redfish is used:
+//! [`BmcClient`] is what actions and fact gathering need; [`Redfish`] does it over HTTP. Only standard Redfish is used:
 //! `ComputerSystem.Reset`, `Manager.Reset`, boot override, secure boot, `SimpleUpdate`. Every call has a time limit and
 //! reads a bounded answer. Passwords go into the request and nowhere else.
 
@@ -19,7 +19,7 @@ use crate::{Timestamp, store};
 
 /// What is asked of a BMC.
 #[async_trait]
-pub trait Bmc: Send + Sync {
+pub trait BmcClient: Send + Sync {
     /// Power state and last reset of the machine behind the BMC.
     async fn system(&self, bmc: &store::Bmc) -> Result<System, BmcError>;
 
@@ -44,7 +44,7 @@ pub trait Bmc: Send + Sync {
     /// Makes the next boot, and only that, a UEFI HTTP boot.
     async fn boot_once_uefi_http(&self, bmc: &store::Bmc) -> Result<(), BmcError>;
 
-    /// Turns UEFI secure boot on or off, from the next boot on.
+    /// Permits UEFI secure boot on or off, from the next boot on.
     async fn set_secure_boot(&self, bmc: &store::Bmc, enabled: bool) -> Result<(), BmcError>;
 
     /// Sets BIOS settings back to their defaults, from the next boot on.

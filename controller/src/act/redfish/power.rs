@@ -1,3 +1,5 @@
+//! Power states and resets in Redfish's words.
+
 use serde::{Deserialize, Serialize};
 
 /// Power state of a system, as Redfish spells it.

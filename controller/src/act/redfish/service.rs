@@ -1,9 +1,11 @@
+//! [`BmcClient`] over standard Redfish resources. Actions and the reconciler reach it by the trait alone.
+
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    Bmc, BmcError, PowerState, Redfish, ResetType, SecureBoot, System, Task, TaskState,
+    BmcClient, BmcError, PowerState, Redfish, ResetType, SecureBoot, System, Task, TaskState,
     client::{Call, Link},
 };
 use crate::{Timestamp, store};
@@ -60,7 +62,7 @@ impl Call<'_> {
 }
 
 #[async_trait]
-impl Bmc for Redfish {
+impl BmcClient for Redfish {
     async fn system(&self, bmc: &store::Bmc) -> Result<System, BmcError> {
         let call = self.call(bmc, "reading the power state")?;
         let system: SystemResource = call.get(&call.system_path().await?).await?;

@@ -1,3 +1,5 @@
+//! `AllocateInstance`: a host that the rules call free, and addresses for each interface, in one transaction.
+
 use prost::Message as _;
 use proto::{ConfigVersion, MachineKind, forge};
 use tonic::Status;
@@ -10,7 +12,7 @@ use super::{
 };
 use crate::{
     InstanceId, Timestamp,
-    network::{allocate_interfaces, check_security_group, wanted_interfaces},
+    network::{allocate_interfaces, check_security_group, desired_interfaces},
     store::{Dpu, Instance},
 };
 
@@ -57,7 +59,7 @@ impl ForgeService {
         check_security_group(&mut tx, group, &tenant).await.map_err(from_group)?;
         let vpcs = tx.vpcs().await.map_err(from_store)?;
         let wanted =
-            wanted_interfaces(network, &vpcs, &tenant, &places(&record.dpus)).map_err(|all| from_faults(&all))?;
+            desired_interfaces(network, &vpcs, &tenant, &places(&record.dpus)).map_err(|all| from_faults(&all))?;
         let interfaces =
             allocate_interfaces(&mut tx, site, &vpcs, id, &wanted, &[], now).await.map_err(from_address)?;
         let instance = Instance {

@@ -1,3 +1,5 @@
+//! Errors of other rooms as gRPC statuses for agents and tenants.
+
 use tonic::Status;
 
 use crate::{

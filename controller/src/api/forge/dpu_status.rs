@@ -1,3 +1,5 @@
+//! `RecordDpuNetworkStatus`: what a DPU says it runs and how it is, checked field by field and stored.
+
 use std::net::IpAddr;
 
 use ipnet::IpNet;

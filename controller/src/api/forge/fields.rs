@@ -1,3 +1,5 @@
+//! Fields of requests, parsed once at the border: ids, versions, short texts. For the handlers beside it.
+
 use proto::{ConfigVersion, MachineId, MachineKind, common};
 use tonic::Status;
 

@@ -1,3 +1,5 @@
+//! Instances as tenants find them: ids by filter, and whole instances by id.
+
 use proto::forge;
 use tonic::Status;
 

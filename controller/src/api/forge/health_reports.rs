@@ -1,3 +1,5 @@
+//! Health reports that operators insert, remove and list, beside those of DPUs.
+
 use proto::{MachineId, MachineKind, common, forge};
 use tonic::Status;
 

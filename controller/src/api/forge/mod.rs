@@ -64,11 +64,11 @@ impl ForgeService {
     }
 }
 
-type Answer<T> = Result<Response<T>, Status>;
+type ForgeResult<T> = Result<Response<T>, Status>;
 
 #[async_trait]
 impl Forge for ForgeService {
-    async fn version(&self, _: Request<forge::VersionRequest>) -> Answer<forge::BuildInfo> {
+    async fn version(&self, _: Request<forge::VersionRequest>) -> ForgeResult<forge::BuildInfo> {
         Ok(Response::new(forge::BuildInfo {
             build_version: env!("CARGO_PKG_VERSION").to_owned(),
             rust_version: env!("CARGO_PKG_RUST_VERSION").to_owned(),
@@ -79,104 +79,110 @@ impl Forge for ForgeService {
     async fn get_managed_host_network_config(
         &self,
         request: Request<forge::ManagedHostNetworkConfigRequest>,
-    ) -> Answer<forge::ManagedHostNetworkConfigResponse> {
+    ) -> ForgeResult<forge::ManagedHostNetworkConfigResponse> {
         let runs = Runs::of_request(request.metadata());
         self.network_config(&Caller::of(&request), request.into_inner(), runs).await.map(Response::new)
     }
 
-    async fn record_dpu_network_status(&self, request: Request<forge::DpuNetworkStatus>) -> Answer<()> {
+    async fn record_dpu_network_status(&self, request: Request<forge::DpuNetworkStatus>) -> ForgeResult<()> {
         self.record_status(&Caller::of(&request), request.into_inner()).await.map(Response::new)
     }
 
     async fn get_all_managed_host_network_status(
         &self,
         _: Request<forge::ManagedHostNetworkStatusRequest>,
-    ) -> Answer<forge::ManagedHostNetworkStatusResponse> {
+    ) -> ForgeResult<forge::ManagedHostNetworkStatusResponse> {
         self.all_statuses().await.map(Response::new)
     }
 
-    async fn allocate_instance(&self, request: Request<forge::InstanceAllocationRequest>) -> Answer<forge::Instance> {
+    async fn allocate_instance(
+        &self,
+        request: Request<forge::InstanceAllocationRequest>,
+    ) -> ForgeResult<forge::Instance> {
         self.allocate(request.into_inner()).await.map(Response::new)
     }
 
     async fn release_instance(
         &self,
         request: Request<forge::InstanceReleaseRequest>,
-    ) -> Answer<forge::InstanceReleaseResult> {
+    ) -> ForgeResult<forge::InstanceReleaseResult> {
         self.release(request.into_inner()).await.map(Response::new)
     }
 
     async fn update_instance_config(
         &self,
         request: Request<forge::InstanceConfigUpdateRequest>,
-    ) -> Answer<forge::Instance> {
+    ) -> ForgeResult<forge::Instance> {
         self.update(request.into_inner()).await.map(Response::new)
     }
 
-    async fn find_instance_ids(&self, request: Request<forge::InstanceSearchFilter>) -> Answer<forge::InstanceIdList> {
+    async fn find_instance_ids(
+        &self,
+        request: Request<forge::InstanceSearchFilter>,
+    ) -> ForgeResult<forge::InstanceIdList> {
         self.find_ids(request.into_inner()).await.map(Response::new)
     }
 
     async fn find_instances_by_ids(
         &self,
         request: Request<forge::InstancesByIdsRequest>,
-    ) -> Answer<forge::InstanceList> {
+    ) -> ForgeResult<forge::InstanceList> {
         self.find_by_ids(request.into_inner()).await.map(Response::new)
     }
 
     async fn list_machine_health_reports(
         &self,
         request: Request<common::MachineId>,
-    ) -> Answer<forge::ListHealthReportResponse> {
+    ) -> ForgeResult<forge::ListHealthReportResponse> {
         self.list_reports(request.into_inner()).await.map(Response::new)
     }
 
     async fn insert_machine_health_report(
         &self,
         request: Request<forge::InsertMachineHealthReportRequest>,
-    ) -> Answer<()> {
+    ) -> ForgeResult<()> {
         self.insert_report(request.into_inner()).await.map(Response::new)
     }
 
     async fn remove_machine_health_report(
         &self,
         request: Request<forge::RemoveMachineHealthReportRequest>,
-    ) -> Answer<()> {
+    ) -> ForgeResult<()> {
         self.remove_report(request.into_inner()).await.map(Response::new)
     }
 
     async fn get_managed_host_quarantine_state(
         &self,
         request: Request<forge::GetManagedHostQuarantineStateRequest>,
-    ) -> Answer<forge::GetManagedHostQuarantineStateResponse> {
+    ) -> ForgeResult<forge::GetManagedHostQuarantineStateResponse> {
         self.quarantine(request.into_inner()).await.map(Response::new)
     }
 
     async fn set_managed_host_quarantine_state(
         &self,
         request: Request<forge::SetManagedHostQuarantineStateRequest>,
-    ) -> Answer<forge::SetManagedHostQuarantineStateResponse> {
+    ) -> ForgeResult<forge::SetManagedHostQuarantineStateResponse> {
         self.set_quarantine(request.into_inner()).await.map(Response::new)
     }
 
     async fn clear_managed_host_quarantine_state(
         &self,
         request: Request<forge::ClearManagedHostQuarantineStateRequest>,
-    ) -> Answer<forge::ClearManagedHostQuarantineStateResponse> {
+    ) -> ForgeResult<forge::ClearManagedHostQuarantineStateResponse> {
         self.clear_quarantine(request.into_inner()).await.map(Response::new)
     }
 
     async fn update_instance_phone_home_last_contact(
         &self,
         request: Request<forge::InstancePhoneHomeLastContactRequest>,
-    ) -> Answer<forge::InstancePhoneHomeLastContactResponse> {
+    ) -> ForgeResult<forge::InstancePhoneHomeLastContactResponse> {
         self.phone_home(&Caller::of(&request), request.into_inner()).await.map(Response::new)
     }
 
     async fn renew_machine_certificate(
         &self,
         request: Request<forge::MachineCertificateRenewRequest>,
-    ) -> Answer<forge::MachineCertificateResult> {
+    ) -> ForgeResult<forge::MachineCertificateResult> {
         self.renew(&Caller::of(&request), request.metadata()).await.map(Response::new)
     }
 }

@@ -1,3 +1,5 @@
+//! `GetManagedHostNetworkConfig`: what a DPU is to run, or `NotFound` if the site does not know it.
+
 use proto::{MachineId, forge};
 use tonic::Status;
 

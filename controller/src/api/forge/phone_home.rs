@@ -1,3 +1,5 @@
+//! An instance's operating system says that it is up.
+
 use proto::forge;
 use tonic::Status;
 

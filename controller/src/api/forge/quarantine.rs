@@ -1,3 +1,5 @@
+//! Blocks all traffic of a host, and lets it pass again.
+
 use proto::{MachineId, MachineKind, common, forge};
 use tonic::Status;
 

@@ -1,3 +1,5 @@
+//! `ReleaseInstance`: asks for the end of an instance; the rules give its host back.
+
 use std::collections::BTreeMap;
 
 use proto::forge;

@@ -1,3 +1,5 @@
+//! A machine's certificate is renewed, on a certificate that may have expired.
+
 use proto::{MachineId, forge};
 use tonic::{Status, metadata::MetadataMap};
 use tracing::info;

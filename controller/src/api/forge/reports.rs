@@ -1,3 +1,5 @@
+//! Health reports from the wire, with bounds on every text. For the handlers that take reports.
+
 use std::collections::HashMap;
 
 use proto::health;

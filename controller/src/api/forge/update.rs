@@ -1,3 +1,5 @@
+//! `UpdateInstanceConfig`: a change of a live instance, which its DPUs are to confirm.
+
 use proto::forge;
 use tonic::Status;
 
@@ -11,13 +13,13 @@ use super::{
 };
 use crate::{
     Timestamp,
-    network::{allocate_interfaces, check_security_group, wanted_interfaces},
+    network::{allocate_interfaces, check_security_group, desired_interfaces},
     store::{NetworkUpdate, UpdateStage},
 };
 
 impl ForgeService {
     /// Records a changed config. A changed network becomes a live network update: its addresses are held at once, beside
-    /// the present ones; the rules put it in force and let the former addresses go.
+    /// the present ones; the rules activate it and let the former addresses go.
     pub(super) async fn update(&self, request: forge::InstanceConfigUpdateRequest) -> Result<forge::Instance, Status> {
         let id = instance_id("instance_id", request.instance_id.as_ref())?;
         let wanted_version = version("if_version_match", request.if_version_match.as_deref())?;
@@ -47,7 +49,8 @@ impl ForgeService {
                 return refuse(format!("a network update of instance {id} is under way"));
             }
             let dpus = tx.dpus_of(&instance.host).await.map_err(from_store)?;
-            let wanted = wanted_interfaces(network, &vpcs, &tenant, &places(&dpus)).map_err(|all| from_faults(&all))?;
+            let wanted =
+                desired_interfaces(network, &vpcs, &tenant, &places(&dpus)).map_err(|all| from_faults(&all))?;
             let present = &instance.interfaces;
             let interfaces =
                 allocate_interfaces(&mut tx, site, &vpcs, id, &wanted, present, now).await.map_err(from_address)?;

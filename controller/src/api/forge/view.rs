@@ -1,3 +1,5 @@
+//! An instance as its tenant sees it. A pure function of stored rows and what the rules say.
+
 use proto::forge;
 use rules::TenantState;
 

@@ -1,3 +1,5 @@
+//! An operator takes what a held DPU runs for good, so that the site configures it again.
+
 use proto::site;
 use tonic::Status;
 
@@ -24,7 +26,7 @@ impl SiteService {
             instance.network_version = past.next(now.micros());
             tx.store_instance(&instance, instance.config_version, read).await.map_err(from_store)?;
         }
-        tx.let_go(&dpu.id).await.map_err(from_store)?;
+        tx.release_hold(&dpu.id).await.map_err(from_store)?;
         tx.remove_health_report(&dpu.id, HELD_SOURCE).await.map_err(from_store)?;
         tx.commit().await.map_err(from_store)?;
         tracing::warn!(dpu = %dpu.name, "an operator has a DPU run this site's configuration in place of what it runs");

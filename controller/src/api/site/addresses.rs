@@ -1,3 +1,5 @@
+//! Which addresses are held by whom, and the release of one that is held for nobody.
+
 use std::{collections::HashMap, net::IpAddr};
 
 use proto::site;

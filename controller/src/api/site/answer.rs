@@ -1,3 +1,5 @@
+//! Errors of the store as gRPC statuses for operators.
+
 use tonic::Status;
 
 use crate::store::StoreError;

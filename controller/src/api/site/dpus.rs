@@ -1,3 +1,5 @@
+//! DPUs as operators list them, and the end of one that the site forgets.
+
 use std::collections::HashMap;
 
 use proto::site;

@@ -1,3 +1,5 @@
+//! Why a host is where it is: the decision, arm by arm, with the facts it read.
+
 use proto::site;
 use rules::{ArmResult, ArmTrace, Decision, Explanation, FactSeen, Snapshot};
 use tonic::Status;
@@ -10,7 +12,6 @@ use super::{
 use crate::{
     Timestamp,
     api::forge::HELD_SOURCE,
-    ask::ask,
     facts,
     store::{ActionStatus, HostRecord},
 };
@@ -29,7 +30,7 @@ impl SiteService {
             action_error: action_error(&record),
             withheld: self.judge().withheld(&record).unwrap_or_default(),
             undeclared: self.judge().undeclared(&record),
-            ..told(ask(&rules, |rules| rules.explain(&snapshot)), &snapshot, rules.hash())
+            ..told(rules.explain(&snapshot), &snapshot, rules.hash())
         };
         // No rule rests on it, yet nothing of what the host is meant to be is so.
         let held = summary::alerts(&record).into_iter().filter(|alert| alert.source == HELD_SOURCE);

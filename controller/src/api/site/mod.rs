@@ -69,110 +69,113 @@ impl SiteService {
     }
 }
 
-type Answer<T> = Result<Response<T>, Status>;
+type SiteResult<T> = Result<Response<T>, Status>;
 
 #[async_trait]
 impl Site for SiteService {
-    async fn add_hosts(&self, request: Request<site::AddHostsRequest>) -> Answer<site::AddHostsResponse> {
+    async fn add_hosts(&self, request: Request<site::AddHostsRequest>) -> SiteResult<site::AddHostsResponse> {
         self.add(request.into_inner()).await.map(Response::new)
     }
 
-    async fn list_hosts(&self, request: Request<site::ListHostsRequest>) -> Answer<site::ListHostsResponse> {
+    async fn list_hosts(&self, request: Request<site::ListHostsRequest>) -> SiteResult<site::ListHostsResponse> {
         self.list(request.into_inner()).await.map(Response::new)
     }
 
-    async fn get_host(&self, request: Request<site::HostRef>) -> Answer<site::HostDetail> {
+    async fn get_host(&self, request: Request<site::HostRef>) -> SiteResult<site::HostDetail> {
         self.detail(request.into_inner()).await.map(Response::new)
     }
 
-    async fn explain_host(&self, request: Request<site::HostRef>) -> Answer<site::Explanation> {
+    async fn explain_host(&self, request: Request<site::HostRef>) -> SiteResult<site::Explanation> {
         self.explain(request.into_inner()).await.map(Response::new)
     }
 
-    async fn get_host_history(&self, request: Request<site::HostHistoryRequest>) -> Answer<site::HostHistory> {
+    async fn get_host_history(&self, request: Request<site::HostHistoryRequest>) -> SiteResult<site::HostHistory> {
         self.history(request.into_inner()).await.map(Response::new)
     }
 
-    async fn request_host(&self, request: Request<site::HostRequest>) -> Answer<()> {
+    async fn request_host(&self, request: Request<site::HostRequest>) -> SiteResult<()> {
         self.request(request.into_inner()).await.map(Response::new)
     }
 
-    async fn report_host_event(&self, request: Request<site::HostEvent>) -> Answer<()> {
+    async fn report_host_event(&self, request: Request<site::HostEvent>) -> SiteResult<()> {
         self.event(&Caller::of(&request), request.into_inner()).await.map(Response::new)
     }
 
-    async fn list_dpus(&self, request: Request<site::ListDpusRequest>) -> Answer<site::ListDpusResponse> {
+    async fn list_dpus(&self, request: Request<site::ListDpusRequest>) -> SiteResult<site::ListDpusResponse> {
         self.dpus(request.into_inner()).await.map(Response::new)
     }
 
-    async fn forget_dpu(&self, request: Request<site::ForgetDpuRequest>) -> Answer<()> {
+    async fn forget_dpu(&self, request: Request<site::ForgetDpuRequest>) -> SiteResult<()> {
         self.forget(request.into_inner()).await.map(Response::new)
     }
 
-    async fn accept_dpu(&self, request: Request<site::AcceptDpuRequest>) -> Answer<()> {
+    async fn accept_dpu(&self, request: Request<site::AcceptDpuRequest>) -> SiteResult<()> {
         self.accept(request.into_inner()).await.map(Response::new)
     }
 
-    async fn restore_host(&self, request: Request<site::HostRef>) -> Answer<()> {
+    async fn restore_host(&self, request: Request<site::HostRef>) -> SiteResult<()> {
         self.restore(request.into_inner()).await.map(Response::new)
     }
 
-    async fn create_vpc(&self, request: Request<site::CreateVpcRequest>) -> Answer<site::Vpc> {
+    async fn create_vpc(&self, request: Request<site::CreateVpcRequest>) -> SiteResult<site::Vpc> {
         self.make_vpc(request.into_inner()).await.map(Response::new)
     }
 
-    async fn list_vpcs(&self, _: Request<site::ListVpcsRequest>) -> Answer<site::ListVpcsResponse> {
+    async fn list_vpcs(&self, _: Request<site::ListVpcsRequest>) -> SiteResult<site::ListVpcsResponse> {
         self.vpcs().await.map(Response::new)
     }
 
-    async fn delete_vpc(&self, request: Request<site::DeleteVpcRequest>) -> Answer<()> {
+    async fn delete_vpc(&self, request: Request<site::DeleteVpcRequest>) -> SiteResult<()> {
         self.remove_vpc(request.into_inner()).await.map(Response::new)
     }
 
-    async fn peer_vpcs(&self, request: Request<site::PeerVpcsRequest>) -> Answer<()> {
+    async fn peer_vpcs(&self, request: Request<site::PeerVpcsRequest>) -> SiteResult<()> {
         self.peer(request.into_inner()).await.map(Response::new)
     }
 
-    async fn put_security_group(&self, request: Request<site::SecurityGroup>) -> Answer<site::SecurityGroup> {
+    async fn put_security_group(&self, request: Request<site::SecurityGroup>) -> SiteResult<site::SecurityGroup> {
         self.put_group(request.into_inner()).await.map(Response::new)
     }
 
     async fn list_security_groups(
         &self,
         _: Request<site::ListSecurityGroupsRequest>,
-    ) -> Answer<site::ListSecurityGroupsResponse> {
+    ) -> SiteResult<site::ListSecurityGroupsResponse> {
         self.groups().await.map(Response::new)
     }
 
-    async fn delete_security_group(&self, request: Request<site::DeleteSecurityGroupRequest>) -> Answer<()> {
+    async fn delete_security_group(&self, request: Request<site::DeleteSecurityGroupRequest>) -> SiteResult<()> {
         self.remove_group(request.into_inner()).await.map(Response::new)
     }
 
-    async fn attach_security_group(&self, request: Request<site::AttachSecurityGroupRequest>) -> Answer<()> {
+    async fn attach_security_group(&self, request: Request<site::AttachSecurityGroupRequest>) -> SiteResult<()> {
         self.attach_group(request.into_inner()).await.map(Response::new)
     }
 
-    async fn list_addresses(&self, _: Request<site::ListAddressesRequest>) -> Answer<site::ListAddressesResponse> {
+    async fn list_addresses(&self, _: Request<site::ListAddressesRequest>) -> SiteResult<site::ListAddressesResponse> {
         self.addresses().await.map(Response::new)
     }
 
-    async fn release_address(&self, request: Request<site::ReleaseAddressRequest>) -> Answer<()> {
+    async fn release_address(&self, request: Request<site::ReleaseAddressRequest>) -> SiteResult<()> {
         self.free_address(request.into_inner()).await.map(Response::new)
     }
 
-    async fn list_rule_packs(&self, _: Request<site::ListRulePacksRequest>) -> Answer<site::ListRulePacksResponse> {
+    async fn list_rule_packs(&self, _: Request<site::ListRulePacksRequest>) -> SiteResult<site::ListRulePacksResponse> {
         self.rule_packs().await.map(Response::new)
     }
 
-    async fn list_facts(&self, _: Request<site::ListFactsRequest>) -> Answer<site::ListFactsResponse> {
+    async fn list_facts(&self, _: Request<site::ListFactsRequest>) -> SiteResult<site::ListFactsResponse> {
         Ok(Response::new(rule_packs::facts()))
     }
 
-    async fn apply_rules(&self, request: Request<site::ApplyRulesRequest>) -> Answer<site::ApplyRulesResponse> {
+    async fn apply_rules(&self, request: Request<site::ApplyRulesRequest>) -> SiteResult<site::ApplyRulesResponse> {
         self.apply(request.into_inner()).await.map(Response::new)
     }
 
-    async fn rollback_rules(&self, request: Request<site::RollbackRulesRequest>) -> Answer<site::ApplyRulesResponse> {
+    async fn rollback_rules(
+        &self,
+        request: Request<site::RollbackRulesRequest>,
+    ) -> SiteResult<site::ApplyRulesResponse> {
         self.rollback(request.into_inner()).await.map(Response::new)
     }
 }

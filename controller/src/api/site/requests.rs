@@ -1,3 +1,5 @@
+//! What operators ask of a host, and events that they or observers report. Checked against the table of kinds.
+
 use proto::site;
 use tonic::Status;
 

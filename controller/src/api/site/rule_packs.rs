@@ -1,3 +1,5 @@
+//! Rule packs over the wire: apply, roll back, list, and the dictionary of facts.
+
 use proto::site;
 use rules::fact_dictionary;
 use tonic::Status;

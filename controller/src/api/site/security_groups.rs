@@ -1,3 +1,5 @@
+//! Security groups: put, list, delete, attach; every rule is parsed here once.
+
 use std::collections::HashSet;
 
 use proto::{ConfigVersion, site};

@@ -1,3 +1,5 @@
+//! VPCs: create, list, delete, peer.
+
 use ipnet::IpNet;
 use proto::site;
 use tonic::Status;

@@ -11,7 +11,7 @@ use crate::{
 };
 
 #[derive(clap::Subcommand)]
-pub(crate) enum Verb {
+pub(crate) enum AddressCommand {
     /// Every address, its pool and its owner; `forgotten` stands with those that `release` is for
     List,
     /// Frees an address whose owner the site has forgotten; be sure that nothing uses it any more
@@ -21,9 +21,13 @@ pub(crate) enum Verb {
     },
 }
 
-pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) -> Result<String, Failure> {
+pub(crate) async fn run(
+    command: AddressCommand,
+    mut controller: Controller,
+    format: Format,
+) -> Result<String, Failure> {
     let failure = controller.failure();
-    if let Verb::Release { address } = verb {
+    if let AddressCommand::Release { address } = command {
         let text = format!("{address} is free");
         controller.site.release_address(ReleaseAddressRequest { address }).await.map_err(failure)?;
         return format.answer(&serde_json::json!({}), |_| text);

@@ -17,7 +17,7 @@ use crate::{
 };
 
 #[derive(clap::Subcommand)]
-pub(crate) enum Verb {
+pub(crate) enum DpuCommand {
     /// Desired and applied versions, health and last report of every DPU
     Status {
         /// Only the DPUs of this host
@@ -47,24 +47,24 @@ pub(crate) enum Verb {
     },
 }
 
-pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) -> Result<String, Failure> {
+pub(crate) async fn run(command: DpuCommand, mut controller: Controller, format: Format) -> Result<String, Failure> {
     let failure = controller.failure();
-    match verb {
-        Verb::Status { host } => {
+    match command {
+        DpuCommand::Status { host } => {
             let answer = controller.site.list_dpus(ListDpusRequest { host }).await.map_err(failure)?.into_inner();
             format.answer(&answer, |answer| status(&answer.dpus, SystemTime::now()))
         }
-        Verb::Forget { dpu } => {
+        DpuCommand::Forget { dpu } => {
             let text = format!("{dpu} is forgotten; its agent isolates the host at its next request");
             controller.site.forget_dpu(ForgetDpuRequest { dpu }).await.map_err(failure)?;
             format.answer(&serde_json::json!({}), |_| text)
         }
-        Verb::Accept { dpu } => {
+        DpuCommand::Accept { dpu } => {
             let text = format!("{dpu} gets the site's configuration at its next request");
             controller.site.accept_dpu(AcceptDpuRequest { dpu }).await.map_err(failure)?;
             format.answer(&serde_json::json!({}), |_| text)
         }
-        Verb::Quarantine { host, reason, clear } => {
+        DpuCommand::Quarantine { host, reason, clear } => {
             let machine_id = Some((&controller.machine(&host).await?).into());
             let text = if clear {
                 let request = ClearManagedHostQuarantineStateRequest { machine_id };

@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[derive(clap::Subcommand)]
-pub(crate) enum Verb {
+pub(crate) enum HealthCommand {
     /// Puts a report with one alert on a host or DPU
     Insert(Insert),
     /// Takes the report of a source off a host or DPU
@@ -82,10 +82,10 @@ struct Line {
     undeclared: Vec<String>,
 }
 
-pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) -> Result<String, Failure> {
+pub(crate) async fn run(command: HealthCommand, mut controller: Controller, format: Format) -> Result<String, Failure> {
     let failure = controller.failure();
-    match verb {
-        Verb::Insert(insert) => {
+    match command {
+        HealthCommand::Insert(insert) => {
             let id = controller.machine(&insert.machine).await?;
             let text = format!("report of {} is on {}", insert.source, insert.machine);
             let request = forge::InsertMachineHealthReportRequest {
@@ -95,14 +95,14 @@ pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) 
             controller.forge.insert_machine_health_report(request).await.map_err(failure)?;
             format.answer(&serde_json::json!({}), |_| text)
         }
-        Verb::Remove { machine, source } => {
+        HealthCommand::Remove { machine, source } => {
             let id = controller.machine(&machine).await?;
             let text = format!("report of {source} is off {machine}");
             let request = forge::RemoveMachineHealthReportRequest { machine_id: Some((&id).into()), source };
             controller.forge.remove_machine_health_report(request).await.map_err(failure)?;
             format.answer(&serde_json::json!({}), |_| text)
         }
-        Verb::List { machine } => {
+        HealthCommand::List { machine } => {
             let id = controller.machine(&machine).await?;
             let wire: common::MachineId = (&id).into();
             let answer = controller.forge.list_machine_health_reports(wire).await.map_err(failure)?.into_inner();

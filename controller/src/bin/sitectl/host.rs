@@ -18,7 +18,7 @@ use crate::{
 };
 
 #[derive(clap::Subcommand)]
-pub(crate) enum Verb {
+pub(crate) enum HostCommand {
     /// Adds the hosts of a site file, or one host given by options
     Add(Box<Add>),
     /// Every host with its state and what it waits for
@@ -112,45 +112,45 @@ pub(crate) struct Add {
     state: String,
 }
 
-pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) -> Result<String, Failure> {
+pub(crate) async fn run(command: HostCommand, mut controller: Controller, format: Format) -> Result<String, Failure> {
     let failure = controller.failure();
     let site = &mut controller.site;
-    match verb {
-        Verb::Add(add) => {
+    match command {
+        HostCommand::Add(add) => {
             let request = AddHostsRequest { hosts: add.hosts()? };
             let answer = site.add_hosts(request).await.map_err(failure)?.into_inner();
             format.answer(&answer, |AddHostsResponse { added, changed, unchanged }| {
                 format!("{added} added, {changed} changed, {unchanged} unchanged")
             })
         }
-        Verb::List { state } => {
+        HostCommand::List { state } => {
             let request = ListHostsRequest { state_prefix: state };
             format.answer(&site.list_hosts(request).await.map_err(failure)?.into_inner(), list)
         }
-        Verb::Show { host } => {
+        HostCommand::Show { host } => {
             format.answer(&site.get_host(HostRef { host }).await.map_err(failure)?.into_inner(), show)
         }
-        Verb::Explain { host } => {
+        HostCommand::Explain { host } => {
             let answer = site.explain_host(HostRef { host }).await.map_err(failure)?.into_inner();
             format.answer(&answer, |answer| explain::text(answer, SystemTime::now()))
         }
-        Verb::History { host, limit, snapshots } => {
+        HostCommand::History { host, limit, snapshots } => {
             let request = HostHistoryRequest { host, limit, with_snapshots: snapshots };
             format.answer(&site.get_host_history(request).await.map_err(failure)?.into_inner(), history)
         }
-        Verb::Request { host, kind, withdraw, arguments } => {
+        HostCommand::Request { host, kind, withdraw, arguments } => {
             let said = if withdraw { "withdrawn" } else { "requested" };
             let text = format!("{kind} {said} for {host}");
             let request = HostRequest { host, kind, withdraw, arguments: arguments.into_iter().collect() };
             site.request_host(request).await.map_err(failure)?;
             format.answer(&serde_json::json!({}), |_| text)
         }
-        Verb::Restore { host } => {
+        HostCommand::Restore { host } => {
             let text = format!("{host} may come back: add it, or start the controller again if its site file has it");
             site.restore_host(HostRef { host }).await.map_err(failure)?;
             format.answer(&serde_json::json!({}), |_| text)
         }
-        Verb::Event { host, kind, arguments } => {
+        HostCommand::Event { host, kind, arguments } => {
             let event = HostEvent { host, kind, arguments: arguments.into_iter().collect() };
             site.report_host_event(event).await.map_err(failure)?;
             format.answer(&serde_json::json!({}), |_| String::new())

@@ -12,7 +12,7 @@ use network::NetworkArgs;
 use view::View;
 
 #[derive(clap::Subcommand)]
-pub(crate) enum Verb {
+pub(crate) enum InstanceCommand {
     /// Gives a host to a tenant
     Create(Create),
     /// Changes the network of an instance while it runs
@@ -75,13 +75,17 @@ pub(crate) struct Create {
     allow_unhealthy: bool,
 }
 
-pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) -> Result<String, Failure> {
-    match verb {
-        Verb::Create(create) => {
+pub(crate) async fn run(
+    command: InstanceCommand,
+    mut controller: Controller,
+    format: Format,
+) -> Result<String, Failure> {
+    match command {
+        InstanceCommand::Create(create) => {
             let instance = create.run(&mut controller).await?;
             format.answer(&view(&mut controller, instance).await?, View::text)
         }
-        Verb::Update { instance, network, security_group } => {
+        InstanceCommand::Update { instance, network, security_group } => {
             let instance = find(&mut controller, &instance).await?;
             let failure = controller.failure();
             let (network, _) = network.resolve(&mut controller).await?;
@@ -99,7 +103,7 @@ pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) 
             let updated = controller.forge.update_instance_config(request).await.map_err(failure)?.into_inner();
             format.answer(&view(&mut controller, updated).await?, View::text)
         }
-        Verb::Delete { instance, wait, timeout } => {
+        InstanceCommand::Delete { instance, wait, timeout } => {
             let found = find(&mut controller, &instance).await?;
             let failure = controller.failure();
             let request = forge::InstanceReleaseRequest { id: found.id.clone(), ..Default::default() };
@@ -114,7 +118,7 @@ pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) 
             let said = if wait { "is deleted" } else { "is being deleted" };
             format.answer(&serde_json::json!({"id": id.value}), |_| format!("instance {} {said}", id.value))
         }
-        Verb::Show { instance, wait_for, timeout } => {
+        InstanceCommand::Show { instance, wait_for, timeout } => {
             let found = find(&mut controller, &instance).await?;
             let Some(wanted) = wait_for else {
                 return format.answer(&view(&mut controller, found).await?, View::text);
@@ -130,7 +134,7 @@ pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) 
             .await?;
             format.answer(&view(&mut controller, reached).await?, View::text)
         }
-        Verb::List => {
+        InstanceCommand::List => {
             let instances = all(&mut controller).await?;
             let hosts = hosts(&mut controller).await?;
             let views: Vec<View> = instances.into_iter().map(|instance| View::new(instance, &hosts)).collect();
@@ -182,12 +186,12 @@ impl Create {
         }
         Err(Failure::Refused(match refusals.as_slice() {
             [] => "no host is Ready and free".into(),
-            some => format!("no Ready host can be had: {}", some.join("; ")),
+            some => format!("no Ready host is available: {}", some.join("; ")),
         }))
     }
 }
 
-/// Asks `step` until it has an answer or the time is over.
+/// Asks `step` until it has an answer or the time is up.
 async fn until<T>(
     timeout: u64,
     missed: &str,

@@ -34,35 +34,35 @@ struct Cli {
     #[arg(long, short, global = true, value_enum, default_value = "table")]
     output: Format,
     #[command(subcommand)]
-    verb: Verb,
+    command: Command,
 }
 
 #[derive(Subcommand)]
-enum Verb {
+enum Command {
     /// Hosts, and why they are where they are
     #[command(subcommand)]
-    Host(host::Verb),
+    Host(host::HostCommand),
     /// Instances of tenants
     #[command(subcommand)]
-    Instance(instance::Verb),
+    Instance(instance::InstanceCommand),
     /// VPCs and their prefixes
     #[command(subcommand)]
-    Vpc(vpc::Verb),
+    Vpc(vpc::VpcCommand),
     /// Which traffic of instances is let through
     #[command(subcommand)]
-    SecurityGroup(security_group::Verb),
+    SecurityGroup(security_group::SecurityGroupCommand),
     /// Health reports that operators and tools put on hosts and DPUs
     #[command(subcommand)]
-    Health(health::Verb),
+    Health(health::HealthCommand),
     /// DPUs, what they should run and what they say they run
     #[command(subcommand)]
-    Dpu(dpu::Verb),
+    Dpu(dpu::DpuCommand),
     /// Addresses the site has given out
     #[command(subcommand)]
-    Address(address::Verb),
+    Address(address::AddressCommand),
     /// The rules that decide, and the tools to change them safely
     #[command(subcommand)]
-    Rules(rules::Verb),
+    Rules(rules::RulesCommand),
     /// Prints completions of this command for a shell
     Completions {
         /// The shell
@@ -89,16 +89,16 @@ async fn main() -> ExitCode {
 async fn run(cli: Cli) -> Result<String, Failure> {
     let format = cli.output;
     let connect = async || cli.controller.connect().await;
-    match cli.verb {
-        Verb::Host(verb) => host::run(verb, connect().await?, format).await,
-        Verb::Instance(verb) => instance::run(verb, connect().await?, format).await,
-        Verb::Vpc(verb) => vpc::run(verb, connect().await?, format).await,
-        Verb::SecurityGroup(verb) => security_group::run(verb, connect().await?, format).await,
-        Verb::Health(verb) => health::run(verb, connect().await?, format).await,
-        Verb::Dpu(verb) => dpu::run(verb, connect().await?, format).await,
-        Verb::Address(verb) => address::run(verb, connect().await?, format).await,
-        Verb::Rules(verb) => rules::run(verb, &cli.controller, format).await,
-        Verb::Completions { shell } => {
+    match cli.command {
+        Command::Host(command) => host::run(command, connect().await?, format).await,
+        Command::Instance(command) => instance::run(command, connect().await?, format).await,
+        Command::Vpc(command) => vpc::run(command, connect().await?, format).await,
+        Command::SecurityGroup(command) => security_group::run(command, connect().await?, format).await,
+        Command::Health(command) => health::run(command, connect().await?, format).await,
+        Command::Dpu(command) => dpu::run(command, connect().await?, format).await,
+        Command::Address(command) => address::run(command, connect().await?, format).await,
+        Command::Rules(command) => rules::run(command, &cli.controller, format).await,
+        Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "sitectl", &mut script);
             Ok(String::from_utf8_lossy(&script).trim_end().to_owned())

@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[derive(clap::Subcommand)]
-pub(crate) enum Verb {
+pub(crate) enum SecurityGroupCommand {
     /// Makes a security group, or changes its rules; the DPUs of instances that have it are to confirm it
     Put {
         /// Name of the group
@@ -137,32 +137,36 @@ impl GroupFile {
     }
 }
 
-pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) -> Result<String, Failure> {
+pub(crate) async fn run(
+    command: SecurityGroupCommand,
+    mut controller: Controller,
+    format: Format,
+) -> Result<String, Failure> {
     let failure = controller.failure();
     let site = &mut controller.site;
     let done = |text: String| format.answer(&serde_json::json!({}), |_| text);
-    match verb {
-        Verb::Put { name, tenant, file } => {
+    match command {
+        SecurityGroupCommand::Put { name, tenant, file } => {
             let group = GroupFile::read(&file)?.group(name, tenant);
             let group = site.put_security_group(group).await.map_err(failure)?.into_inner();
             format.answer(&group, |group| list(std::slice::from_ref(group)))
         }
-        Verb::List => {
+        SecurityGroupCommand::List => {
             let answer = site.list_security_groups(ListSecurityGroupsRequest {}).await.map_err(failure)?.into_inner();
             format.answer(&answer, |answer| list(&answer.groups))
         }
-        Verb::Attach { name, vpc } => {
+        SecurityGroupCommand::Attach { name, vpc } => {
             let text = format!("VPC {vpc} has security group {name}");
             site.attach_security_group(AttachSecurityGroupRequest { vpc, group: name }).await.map_err(failure)?;
             done(text)
         }
-        Verb::Detach { vpc } => {
+        SecurityGroupCommand::Detach { vpc } => {
             let text = format!("VPC {vpc} has no security group");
             let request = AttachSecurityGroupRequest { vpc, group: String::new() };
             site.attach_security_group(request).await.map_err(failure)?;
             done(text)
         }
-        Verb::Delete { name } => {
+        SecurityGroupCommand::Delete { name } => {
             let text = format!("{name} is deleted");
             site.delete_security_group(DeleteSecurityGroupRequest { name }).await.map_err(failure)?;
             done(text)

@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[derive(clap::Subcommand)]
-pub(crate) enum Verb {
+pub(crate) enum VpcCommand {
     /// Creates a VPC with the prefixes its instances take addresses from
     Create {
         /// Name of the VPC
@@ -43,26 +43,26 @@ pub(crate) enum Verb {
     },
 }
 
-pub(crate) async fn run(verb: Verb, mut controller: Controller, format: Format) -> Result<String, Failure> {
+pub(crate) async fn run(command: VpcCommand, mut controller: Controller, format: Format) -> Result<String, Failure> {
     let failure = controller.failure();
     let site = &mut controller.site;
-    match verb {
-        Verb::Create { name, tenant, prefixes, virtualization } => {
+    match command {
+        VpcCommand::Create { name, tenant, prefixes, virtualization } => {
             let request = CreateVpcRequest { name, tenant_organization_id: tenant, prefixes, virtualization };
             let vpc = site.create_vpc(request).await.map_err(failure)?.into_inner();
             format.answer(&vpc, |vpc| list(std::slice::from_ref(vpc)))
         }
-        Verb::List => {
+        VpcCommand::List => {
             let answer = site.list_vpcs(ListVpcsRequest {}).await.map_err(failure)?.into_inner();
             format.answer(&answer, |answer| list(&answer.vpcs))
         }
-        Verb::Peer { vpc, peer, end } => {
+        VpcCommand::Peer { vpc, peer, end } => {
             let said = if end { "are no longer peered" } else { "are peered" };
             let text = format!("{vpc} and {peer} {said}; it counts once the DPUs have applied it");
             site.peer_vpcs(PeerVpcsRequest { vpc, peer, end }).await.map_err(failure)?;
             format.answer(&serde_json::json!({}), |_| text)
         }
-        Verb::Delete { vpc } => {
+        VpcCommand::Delete { vpc } => {
             let text = format!("{vpc} is deleted");
             site.delete_vpc(DeleteVpcRequest { vpc }).await.map_err(failure)?;
             format.answer(&serde_json::json!({}), |_| text)

@@ -1,4 +1,4 @@
-//! Certificates of machines are renewed, by those that are valid and by those that are over.
+//! Certificates of machines are renewed, by those that are valid and by those that have expired.
 
 use proto::forge::{self, forge_client::ForgeClient};
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
@@ -118,7 +118,7 @@ async fn a_connection_lasts_no_longer_than_its_certificate() {
         tokio::time::sleep(end.saturating_sub(now())).await;
     }
     let status = agent.get_managed_host_network_config(request).await.unwrap_err();
-    let told = "the client's certificate is over";
+    let told = "the client's certificate has expired";
     assert_eq!((status.code(), status.message()), (Code::PermissionDenied, told));
     site.daemon.stop().await;
 }
@@ -188,7 +188,7 @@ async fn an_issuer_that_would_be_of_no_use_is_refused_at_the_start() {
         ),
         (
             format!("{tls}[issuer]\ncert = '{over}/ca.pem'\nkey = '{over}/ca.key'\n"),
-            &["[issuer]: the authority's certificate ", "/ca.pem is over"],
+            &["[issuer]: the authority's certificate ", "/ca.pem has expired"],
         ),
         (format!("{tls}[issuer]\ncert = 'ca.pem'\nkey = 'ca.pem'\n"), &["[issuer]: cannot use ", "/ca.pem: "]),
         (
@@ -218,7 +218,7 @@ async fn renewals_are_rated_for_each_machine() {
     site.daemon.stop().await;
 }
 
-/// `openssl req -newkey rsa:BITS` of a throw-away authority, signed anew for a machine: only what `openssl` makes has an RSA
+/// `openssl req -newkey rsa:BITS` of a throw-away authority, signed again for a machine: only what `openssl` makes has an RSA
 /// key that short.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_weak_key_is_not_renewed() {

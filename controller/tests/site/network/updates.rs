@@ -47,7 +47,7 @@ async fn a_live_update_holds_old_and_new_addresses_until_released(database: &Dat
         .unwrap()
         .into_inner();
     assert_eq!(held().await, ["192.0.2.2", "198.51.100.2"]);
-    assert_eq!(changed.network_config_version, instance.network_config_version, "not yet in force");
+    assert_eq!(changed.network_config_version, instance.network_config_version, "not yet active");
     assert_ne!(changed.config_version, instance.config_version);
 
     let refusal =

@@ -43,7 +43,7 @@ struct OperatedSite {
 }
 
 impl OperatedSite {
-    /// A site of some hosts with a pack of one file in force.
+    /// A site of some hosts with a pack of one file active.
     async fn start(dir: &Path, rules: &str) -> Self {
         let config = Config { rules: Some(dir.join("pack")), rules_changed_share: 1.0, ..config_of(dir, 8, "") };
         fs::create_dir(dir.join("pack")).unwrap();

@@ -1,4 +1,4 @@
-//! Rule packs that are offered, kept, refused and put in force.
+//! Rule packs that are offered, kept, refused and activated.
 
+mod activation;
 mod bounds;
-mod in_force;

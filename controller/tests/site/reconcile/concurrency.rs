@@ -86,8 +86,8 @@ async fn nobody_waits_for_the_database_while_a_bmc_takes_its_time() {
     site.until_intended(1, "redfish.force_restart").await;
     // There is one writer at a time: a transaction that was open now would hold this one up.
     for _ in 0..10 {
-        let turn = timeout(Duration::from_millis(500), site.store.write()).await;
-        drop(turn.expect("a transaction is open").unwrap());
+        let permit = timeout(Duration::from_millis(500), site.store.write()).await;
+        drop(permit.expect("a transaction is open").unwrap());
         sleep(Duration::from_millis(20)).await;
     }
     bmc.set_faults(|faults| faults.holds_resets = false);

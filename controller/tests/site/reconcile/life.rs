@@ -96,7 +96,7 @@ async fn release(site: &ManagedSite, instance: common::InstanceId) {
     }
 }
 
-/// Puts rules in force that release an instance at once.
+/// Activates rules that release an instance at once.
 async fn do_not_wait_for_dpus(site: &ManagedSite) {
     let mut files = shipped_files();
     // The pack's own tests would not let this through.
@@ -228,7 +228,7 @@ async fn the_history_of_a_failed_host_says_how_often_it_was_tried() {
     assert!(place.starts_with("host_init.rhai:"), "{place}");
     assert_eq!(why, "go Failed, BiosSetupFailed: bmc.bios_setup = \"no\", counter(bios_config_retries) = 3");
 
-    // Another try begins the count anew, and is asked for once.
+    // Another try starts the count again, and is asked for once.
     site.request("retry", &[]).await.unwrap();
     site.until(1, "another try", |record| {
         record.life.state.as_str() == "HostInit/WaitingForPlatformConfiguration" && record.requests.is_empty()

@@ -129,7 +129,7 @@ async fn a_forgotten_dpus_addresses_are_free_by_an_operator_alone() {
 }
 
 #[tokio::test]
-async fn rules_are_tried_before_they_are_in_force_and_refused_whole() {
+async fn rules_are_tried_before_they_are_active_and_refused_whole() {
     let site = ManagedSite::start(2, "Ready").await;
     let apply = async |files: Vec<site::RuleFile>, dry_run, force| {
         let request = site::ApplyRulesRequest { files, dry_run, force };
@@ -143,7 +143,7 @@ async fn rules_are_tried_before_they_are_in_force_and_refused_whole() {
     let first = packs().await;
     assert!(first.len() == 1 && first[0].in_force && first[0].states > 20, "{first:?}");
 
-    // A misspelt fact: refused with its place, and the rules in force stay.
+    // A misspelt fact: refused with its place, and the active rules stay.
     let mut broken = shipped.clone();
     broken.push(site::RuleFile {
         path: "zz.rhai".into(),
@@ -158,7 +158,7 @@ async fn rules_are_tried_before_they_are_in_force_and_refused_whole() {
     );
     assert_eq!(packs().await[0].last_refusal, answer.refusal);
 
-    // A comment more: another hash, the same decisions, in force.
+    // A comment more: another hash, the same decisions, active.
     let mut commented = shipped.clone();
     commented[0].text.push_str("\n// one more word\n");
     let answer = apply(commented.clone(), true, false).await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::{Json, Router, http::StatusCode, routing};
-use controller::{Bmc, BmcError, PowerState, Redfish, RedfishSettings, ResetType, store};
+use controller::{BmcClient, BmcError, PowerState, Redfish, RedfishSettings, ResetType, store};
 use serde_json::{Value, json};
 use testbed::{BMC_PASSWORD, BmcFaults, SimBmc};
 

@@ -135,7 +135,7 @@ enum Flow {
     Open,
     Stalled,
     /// Open again for those that come from now on; the former ones stay as they are.
-    Anew,
+    Reconnected,
 }
 
 /// A proxy before a PostgreSQL server that can fall silent without closing anything.
@@ -151,7 +151,7 @@ impl Proxy {
         let (flow, seen) = watch::channel(Flow::Open);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let came_late = *seen.borrow() == Flow::Anew;
+                let came_late = *seen.borrow() == Flow::Reconnected;
                 let server = TcpStream::connect(&server).await.unwrap();
                 let (client_reads, client_writes) = client.into_split();
                 let (server_reads, server_writes) = server.into_split();
@@ -195,7 +195,7 @@ async fn holders(connection: &mut AnyConnection) -> Vec<i64> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn needs_postgres_a_server_that_was_silent_ends_no_controller() {
-    for after in [Flow::Open, Flow::Anew] {
+    for after in [Flow::Open, Flow::Reconnected] {
         let Some(database) = Database::postgres().await else { return };
         let (address, name) = database.url.rsplit_once('@').unwrap().1.split_once('/').unwrap();
         let proxy = Proxy::start(address.to_owned()).await;
@@ -241,7 +241,7 @@ async fn needs_postgres_a_controller_whose_lock_was_taken_ends() {
     let own = holders(&mut direct).await;
     sleep(Duration::from_secs(5)).await;
     assert!(!daemon.task.is_finished(), "nobody has said yet that another one has the lock");
-    proxy.flow.send(Flow::Anew).unwrap();
+    proxy.flow.send(Flow::Reconnected).unwrap();
     let ended = timeout(Duration::from_secs(20), daemon.task).await.expect("it goes on");
     let why = ended.unwrap().unwrap_err().to_string();
     assert!(why.starts_with("this controller has stopped, because another works on the database now"), "{why}");

@@ -136,7 +136,7 @@ async fn a_request_that_says_what_runs_is_held_before_any_report(database: &Data
     assert_eq!(ask(&site, 1, &[]).await.unwrap_err().code(), Code::FailedPrecondition);
     assert_eq!(site.dirty.take().await, [host(1)]);
     let mut tx = site.store.read().await.unwrap();
-    assert_eq!(tx.tally(Timestamp::default()).await.unwrap().dpus_held, 1);
+    assert_eq!(tx.stats(Timestamp::default()).await.unwrap().dpus_held, 1);
     let shown = &tx.health_reports(&dpu(1, 0)).await.unwrap()[0].report;
     assert_eq!(shown.alerts[0].id, "NeverGivenVersion");
     assert_eq!(shown.alerts[0].classifications, ["PreventAllocations", "PreventHostStateChanges"]);

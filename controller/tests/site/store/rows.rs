@@ -221,13 +221,13 @@ async fn everything_is_counted(database: &Database) {
     let mut life = tx.life(&host(1)).await.unwrap();
     life.outcome.kind = OutcomeKind::Wait;
     tx.store_stay(&host(1), &life).await.unwrap();
-    let tally = tx.tally(Timestamp::default()).await.unwrap();
-    assert_eq!(tally.hosts_by_state, [("Assigned/Ready".into(), 1), ("Ready".into(), 1)].into());
-    assert_eq!((tally.waiting, tally.failing, tally.instances), (1, 0, 0));
-    assert_eq!((tally.dpus, tally.dpus_heard, tally.dpus_alerting), (4, 2, 1));
-    assert_eq!(tally.first_certificate_end, Some(-7));
-    assert_eq!(tally.addresses_by_pool, [("admin".into(), 4), ("loopback".into(), 4)].into());
-    assert_eq!(tx.tally(Timestamp::from_micros(i64::MAX as u64)).await.unwrap().dpus_heard, 0);
+    let stats = tx.stats(Timestamp::default()).await.unwrap();
+    assert_eq!(stats.hosts_by_state, [("Assigned/Ready".into(), 1), ("Ready".into(), 1)].into());
+    assert_eq!((stats.waiting, stats.failing, stats.instances), (1, 0, 0));
+    assert_eq!((stats.dpus, stats.dpus_heard, stats.dpus_alerting), (4, 2, 1));
+    assert_eq!(stats.first_certificate_end, Some(-7));
+    assert_eq!(stats.addresses_by_pool, [("admin".into(), 4), ("loopback".into(), 4)].into());
+    assert_eq!(tx.stats(Timestamp::from_micros(i64::MAX as u64)).await.unwrap().dpus_heard, 0);
 }
 
 /// Readers that become writers must neither fail on each other's locks nor lose an update.
@@ -277,7 +277,7 @@ async fn writers_that_take_hosts_in_opposite_order_all_finish(database: &Databas
     }
 }
 
-/// Another process holds the lock: the writer waits for its turn, and says so if it does not come.
+/// Another process holds the lock: the writer waits for its permit, and says so if it does not come.
 async fn a_database_locked_by_another_process_is_waited_for(database: &Database) {
     let site = TestSite::start(&database.url).await;
     let other = Store::open(&database.url).await.unwrap();
@@ -341,8 +341,8 @@ async fn times_from_a_clock_that_was_ahead_come_back_in_order(database: &Databas
     tx.commit().await.unwrap();
 
     let mut tx = site.store.write().await.unwrap();
-    assert_eq!(tx.bring_back(&host(1)).await.unwrap(), 5);
-    assert_eq!(tx.bring_back(&host(1)).await.unwrap(), 0);
+    assert_eq!(tx.clamp_future_timestamps(&host(1)).await.unwrap(), 5);
+    assert_eq!(tx.clamp_future_timestamps(&host(1)).await.unwrap(), 0);
     let record = tx.host_record(&host(1)).await.unwrap();
     let version = record.life.version;
     let since = Timestamp::from_micros(version.micros());

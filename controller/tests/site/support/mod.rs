@@ -15,7 +15,7 @@ use std::{
 };
 
 use controller::{
-    DirtyHosts, ForgeService, Judge, RulesInForce, SiteFile, Timestamp, add_hosts, check_hosts,
+    ActiveRules, DirtyHosts, ForgeService, Judge, SiteFile, Timestamp, add_hosts, check_hosts,
     network::{SiteNetwork, create_vpc, peer_vpcs},
     store::{AddressPool, NewHost, Store, Transition, Tx, Virtualization, Vpc, VpcPrefix},
 };
@@ -133,11 +133,11 @@ impl TestSite {
         let store = Store::open(url).await.unwrap();
         let network = site_network();
         add(&store, &network, &new_hosts(hosts)).await;
-        let rules = RulesInForce::new(rules::load_pack(&shipped_pack()).unwrap());
+        let rules = ActiveRules::new(rules::load_pack(&shipped_pack()).unwrap());
         Self::on(store, network, Arc::new(rules), DirtyHosts::default())
     }
 
-    fn on(store: Store, network: Arc<SiteNetwork>, rules: Arc<RulesInForce>, dirty: DirtyHosts) -> Self {
+    fn on(store: Store, network: Arc<SiteNetwork>, rules: Arc<ActiveRules>, dirty: DirtyHosts) -> Self {
         let judge = Judge::new(rules, rules::Site::default());
         let forge = ForgeService::new(store.clone(), Some(network.clone()), judge, dirty.clone());
         Self { store, network, forge, dirty }

@@ -30,7 +30,7 @@ impl SimBmc {
     /// Starts one.
     ///
     /// # Errors
-    /// If no port can be had.
+    /// If no port is available.
     pub async fn start(faults: BmcFaults) -> Result<Self> {
         let (listener, url) = listen(0).await?;
         let bmc = Arc::new(Bmc::new("simulated", None, Duration::ZERO, FaultSource::Memory(Mutex::new(faults))));
@@ -84,7 +84,7 @@ impl SimBmc {
 /// Serves all BMCs until one of them fails.
 ///
 /// # Errors
-/// If a port or the address file cannot be had, or a server ends.
+/// If a port or the address file is unavailable, or a server ends.
 pub async fn serve_bmcs(config: &SimHostConfig) -> Result<()> {
     let mut servers = JoinSet::new();
     let mut addresses = BTreeMap::new();

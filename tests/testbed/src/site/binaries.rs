@@ -29,7 +29,7 @@ impl Binaries {
         }
         let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         build.args(["build", "--bins"]).current_dir(workspace()).stdin(Stdio::null());
-        // What `cargo run` and `cargo test` tell a program of its package makes build scripts run anew, if cargo sees it.
+        // What `cargo run` and `cargo test` tell a program of its package makes build scripts run again, if cargo sees it.
         let of_package = |name: &OsStr| {
             name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
         };

@@ -1,12 +1,12 @@
 //! `sitectl rules`: the tools that make rules safe to edit. All but those that name a controller work on a directory,
 //! without one.
 
+mod activate;
 mod check;
 mod compare;
 mod explain;
 mod fmt;
 mod graph;
-mod in_force;
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ use crate::{
 };
 
 #[derive(clap::Subcommand)]
-pub(crate) enum Verb {
+pub(crate) enum RulesCommand {
     /// Checks a pack: every fault with its source line
     Check(Pack),
     /// Runs the tests beside a pack and names the arms that none of them reached
@@ -43,11 +43,11 @@ pub(crate) enum Verb {
     Replay(compare::Replay),
     /// Lays the files of a pack out
     Fmt(fmt::Fmt),
-    /// Tries a pack on the live site and puts it in force
-    Apply(in_force::Apply),
-    /// Puts an earlier pack in force again
-    Rollback(in_force::Rollback),
-    /// Which packs were in force since when
+    /// Tries a pack on the live site and activates it
+    Apply(activate::Apply),
+    /// Activates an earlier pack again
+    Rollback(activate::Rollback),
+    /// Which packs were active since when
     History,
 }
 
@@ -78,20 +78,20 @@ fn no_state(rules: &RuleSet, dir: &Path, state: &str) -> Failure {
     Failure::NotFound(format!("the rules in {} have no state `{state}`{hint}", dir.display()))
 }
 
-pub(crate) async fn run(verb: Verb, controller: &ControllerArgs, format: Format) -> Result<String, Failure> {
-    match verb {
-        Verb::Check(pack) => check::check(&pack, format),
-        Verb::Test(test) => test.run(format),
-        Verb::Facts { part } => facts(&part, format),
-        Verb::Explain(explain) => explain.run(format),
-        Verb::SnapshotExample(example) => example.run(format),
-        Verb::Graph(graph) => graph.run(controller, format).await,
-        Verb::Diff(diff) => diff.run(format),
-        Verb::Replay(replay) => replay.run(format),
-        Verb::Fmt(fmt) => fmt.run(format),
-        Verb::Apply(apply) => apply.run(controller.connect().await?, format).await,
-        Verb::Rollback(rollback) => rollback.run(controller.connect().await?, format).await,
-        Verb::History => in_force::history(controller.connect().await?, format).await,
+pub(crate) async fn run(command: RulesCommand, controller: &ControllerArgs, format: Format) -> Result<String, Failure> {
+    match command {
+        RulesCommand::Check(pack) => check::check(&pack, format),
+        RulesCommand::Test(test) => test.run(format),
+        RulesCommand::Facts { part } => facts(&part, format),
+        RulesCommand::Explain(explain) => explain.run(format),
+        RulesCommand::SnapshotExample(example) => example.run(format),
+        RulesCommand::Graph(graph) => graph.run(controller, format).await,
+        RulesCommand::Diff(diff) => diff.run(format),
+        RulesCommand::Replay(replay) => replay.run(format),
+        RulesCommand::Fmt(fmt) => fmt.run(format),
+        RulesCommand::Apply(apply) => apply.run(controller.connect().await?, format).await,
+        RulesCommand::Rollback(rollback) => rollback.run(controller.connect().await?, format).await,
+        RulesCommand::History => activate::history(controller.connect().await?, format).await,
     }
 }
 

@@ -48,7 +48,7 @@ enum ConfigVerb {
         #[arg(short, long, default_value = "yaml")]
         output: String,
     },
-    /// Put the pending revision, or the one named, in force.
+    /// Apply the pending revision, or the one named.
     Apply(Apply),
     /// Drop the pending revision.
     Detach,

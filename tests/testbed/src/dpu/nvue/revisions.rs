@@ -190,7 +190,7 @@ impl Revisions {
         self.save()
     }
 
-    /// Puts a revision in force; for a trial until `until`.
+    /// Applies a revision; for a trial until `until`.
     pub(super) fn put_in_force(&mut self, id: u64, state: State, until: Option<u64>) -> Result<()> {
         let back_to = self.ledger.applied;
         self.ledger.trial = until.map(|until| Trial { revision: id, back_to, until });

@@ -1,4 +1,4 @@
-//! Which rules a controller starts with, and that memory and database agree on which are in force.
+//! Which rules a controller starts with, and that memory and database agree on which are active.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ use crate::support::{Database, TestSite, change_pack, config, copy_pack, host, r
 
 on_each_database! {
     rules_that_cannot_be_used_any_more_are_not_replaced_unasked,
-    rules_are_put_in_force_to_the_end_if_the_client_hangs_up,
+    rules_are_activated_to_the_end_if_the_client_hangs_up,
     a_pack_of_which_only_tests_changed_is_kept_with_the_new_ones,
 }
 
@@ -40,7 +40,7 @@ fn settings(dir: PathBuf) -> RuleSettings {
     }
 }
 
-async fn in_force(store: &Store) -> String {
+async fn active_hash(store: &Store) -> String {
     store.read().await.unwrap().pack_uses(1).await.unwrap().remove(0).hash
 }
 
@@ -49,7 +49,7 @@ async fn rules_that_cannot_be_used_any_more_are_not_replaced_unasked(database: &
     let config = Config { database: database.url.clone(), ..config(dir.path(), "") };
     start(dir.path(), config.clone()).await.stop().await;
     let store = Store::open(&database.url).await.unwrap();
-    let before = in_force(&store).await;
+    let before = active_hash(&store).await;
 
     // As if the next release knew an action by another name.
     let mut connection = sqlx::AnyConnection::connect(&database.url).await.unwrap();
@@ -63,7 +63,7 @@ async fn rules_that_cannot_be_used_any_more_are_not_replaced_unasked(database: &
         assert!(why.contains(&before) && why.contains("redfish.restart_by_force"), "{why}");
         assert!(why.contains("start with --replace-rules once"), "{why}");
     }
-    assert_eq!(in_force(&store).await, before);
+    assert_eq!(active_hash(&store).await, before);
 
     let asked = Config { replace_rules: true, ..config };
     let state = async |state: &str| {
@@ -76,10 +76,10 @@ async fn rules_that_cannot_be_used_any_more_are_not_replaced_unasked(database: &
     state("Elsewhere").await;
     let why = refused(asked.clone()).await;
     assert!(why.ends_with("1 host is in a state that the pack lacks:\nhost-1 in Elsewhere"), "{why}");
-    assert_eq!(in_force(&store).await, before);
+    assert_eq!(active_hash(&store).await, before);
     state("Ready").await;
     let daemon = start(dir.path(), asked).await;
-    assert_ne!(in_force(&store).await, before);
+    assert_ne!(active_hash(&store).await, before);
     daemon.stop().await;
     store.close().await;
 }
@@ -95,7 +95,7 @@ async fn drop_once(work: impl Future, holds: impl Fn() -> bool) {
     .await;
 }
 
-async fn rules_are_put_in_force_to_the_end_if_the_client_hangs_up(database: &Database) {
+async fn rules_are_activated_to_the_end_if_the_client_hangs_up(database: &Database) {
     let site = TestSite::start(&database.url).await;
     let dirty = DirtyHosts::default();
     let packs = RulePacks::open(site.store.clone(), dirty.clone(), settings(shipped_pack())).await.unwrap();
@@ -112,8 +112,8 @@ async fn rules_are_put_in_force_to_the_end_if_the_client_hangs_up(database: &Dat
     }
     assert_eq!(marked, [host(1), host(2)]);
     assert_eq!(packs.rules().offers().taken, 1);
-    assert_ne!(in_force(&site.store).await, before);
-    assert_eq!(packs.rules().current().hash(), in_force(&site.store).await);
+    assert_ne!(active_hash(&site.store).await, before);
+    assert_eq!(packs.rules().current().hash(), active_hash(&site.store).await);
 }
 
 async fn a_pack_of_which_only_tests_changed_is_kept_with_the_new_ones(database: &Database) {

@@ -21,7 +21,7 @@ pub enum NewSiteError {
     NotSaid(String),
     /// Somebody said that it is new, and it is not.
     #[error(
-        "--new-site: database {0} has, or had, hosts: start without it. Left in place, it would let the site begin anew on \
+        "--new-site: database {0} has, or had, hosts: start without it. Left in place, it would let the site start again on \
          the day when its database is lost"
     )]
     NotNew(String),

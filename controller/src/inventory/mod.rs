@@ -1,11 +1,16 @@
+//! Takes machines into the site: all of a description or nothing, with the addresses that its DPUs need.
+
+pub(crate) mod machine_addresses;
+
 use proto::MachineId;
 
 use crate::{
     Timestamp,
-    machine_addresses::refuse_shared,
     network::{AddressError, PoolError, SiteNetwork, give_admin_address, give_asn, give_loopback},
     store::{Added, NewHost, Store, StoreError, Tx},
 };
+
+use machine_addresses::refuse_shared;
 
 /// How many hosts an addition added, changed, and found as described.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,10 +1,12 @@
+//! Descriptions of hosts, from the site file or an operator, checked as a whole.
+
 use std::{collections::HashMap, fmt};
 
 use proto::{MachineId, MachineKind, common, site};
 use rules::StatePath;
 
 use crate::{
-    machine_addresses::{DPU_MAC, HOST_MAC, MachineAddress, addresses_of},
+    inventory::machine_addresses::{DPU_MAC, HOST_MAC, MachineAddress, addresses_of},
     store::{Bmc, NewDpu, NewHost},
 };
 

@@ -1,3 +1,5 @@
+//! The set of hosts to decide again. Whoever commits a change marks its host; the reconciler alone takes.
+
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex, PoisonError},

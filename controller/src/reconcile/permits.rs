@@ -1,3 +1,5 @@
+//! How many hosts are decided, and how many BMCs asked, at once. For the reconciler alone.
+
 use std::{
     future::Future,
     sync::{Arc, Mutex, PoisonError},
@@ -8,12 +10,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// How many hosts are decided, and how many BMCs' answers are waited for, at the same time. Each is first come, first
 /// served.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct Permits {
     deciding: Arc<Semaphore>,
     asking: Semaphore,
 }
 
-impl Turns {
+impl Permits {
     pub(super) fn new(deciding: usize, asking: usize) -> Self {
         Self { deciding: Arc::new(Semaphore::new(deciding.max(1))), asking: Semaphore::new(asking.max(1)) }
     }
@@ -27,24 +29,24 @@ impl Turns {
 
 /// An evaluation's turn to decide its host, which it gives to others while it waits for a BMC.
 #[derive(Debug)]
-pub(super) struct Turn {
-    turns: Arc<Turns>,
+pub(super) struct Permit {
+    permits: Arc<Permits>,
     taken: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
-impl Turn {
-    pub(super) fn new(turns: Arc<Turns>, taken: OwnedSemaphorePermit) -> Self {
-        Self { turns, taken: Mutex::new(Some(taken)) }
+impl Permit {
+    pub(super) fn new(permits: Arc<Permits>, taken: OwnedSemaphorePermit) -> Self {
+        Self { permits, taken: Mutex::new(Some(taken)) }
     }
 
     /// Waits for what a BMC does, and then for a turn to go on.
     pub(super) async fn away<T>(&self, at_bmc: impl Future<Output = T>) -> T {
         self.keep(None);
         let done = {
-            let _asking = self.turns.asking.acquire().await;
+            let _asking = self.permits.asking.acquire().await;
             at_bmc.await
         };
-        self.keep(self.turns.next().await);
+        self.keep(self.permits.next().await);
         done
     }
 
@@ -59,22 +61,22 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_for_a_bmc_gives_its_turn_away_and_goes_on_when_there_is_one() {
-        let turns = Arc::new(Turns::new(1, 1));
-        let turn = Turn::new(Arc::clone(&turns), turns.next().await.unwrap());
-        assert_eq!(turns.deciding.available_permits(), 0);
+        let permits = Arc::new(Permits::new(1, 1));
+        let permit = Permit::new(Arc::clone(&permits), permits.next().await.unwrap());
+        assert_eq!(permits.deciding.available_permits(), 0);
         let (answer, answered) = tokio::sync::oneshot::channel();
         let away = tokio::spawn(async move {
-            let answer: &str = turn.away(answered).await.unwrap();
-            (answer, turn)
+            let answer: &str = permit.away(answered).await.unwrap();
+            (answer, permit)
         });
-        let other = turns.next().await.unwrap();
+        let other = permits.next().await.unwrap();
         answer.send("on").unwrap();
         tokio::task::yield_now().await;
         assert!(!away.is_finished(), "the turn is another one's");
         drop(other);
-        let (answer, turn) = away.await.unwrap();
-        assert_eq!((answer, turns.deciding.available_permits(), turns.asking.available_permits()), ("on", 0, 1));
-        drop(turn);
-        assert_eq!(turns.deciding.available_permits(), 1);
+        let (answer, permit) = away.await.unwrap();
+        assert_eq!((answer, permits.deciding.available_permits(), permits.asking.available_permits()), ("on", 0, 1));
+        drop(permit);
+        assert_eq!(permits.deciding.available_permits(), 1);
     }
 }

@@ -29,10 +29,10 @@ pub(crate) struct Rollback {
 
 #[derive(clap::Args)]
 struct How {
-    /// Puts it in force although hosts would be decided otherwise
+    /// Activates it although hosts would be decided otherwise
     #[arg(long)]
     yes: bool,
-    /// Puts it in force however many hosts would be decided otherwise
+    /// Activates it however many hosts would be decided otherwise
     #[arg(long, requires = "yes")]
     force: bool,
     /// Only says what would happen
@@ -97,21 +97,21 @@ impl How {
         let tried = call(true).await?;
         let text = format.answer(&tried, told)?;
         if self.dry_run {
-            return if tried.refusal.is_empty() { Ok(text) } else { Err(not_in_force(&text)) };
+            return if tried.refusal.is_empty() { Ok(text) } else { Err(not_activated(&text)) };
         }
         if tried.refusal.is_empty() && !tried.changes.is_empty() && !self.yes {
             let force = if tried.objection.is_empty() { "" } else { " --force" };
-            return Err(not_in_force(&format!("{text}\nagree with --yes{force}")));
+            return Err(not_activated(&format!("{text}\nagree with --yes{force}")));
         }
         // What is refused is offered all the same: the site is to know that it runs on stale rules.
         let done = call(false).await?;
         let text = format.answer(&done, told)?;
-        if done.applied { Ok(text) } else { Err(not_in_force(&text)) }
+        if done.applied { Ok(text) } else { Err(not_activated(&text)) }
     }
 }
 
-fn not_in_force(why: &str) -> Failure {
-    Failure::Refused(format!("the rules are not put in force\n\n{why}"))
+fn not_activated(why: &str) -> Failure {
+    Failure::Refused(format!("the rules are not activated\n\n{why}"))
 }
 
 fn told(answer: &ApplyRulesResponse) -> String {
@@ -135,7 +135,7 @@ fn told(answer: &ApplyRulesResponse) -> String {
         false => format!("{changes} of {hosts} hosts {verb} decided otherwise"),
     };
     parts.push(match (answer.applied, answer.refusal.as_str()) {
-        (true, _) => format!("{sum}\nin force: {}", answer.hash),
+        (true, _) => format!("{sum}\nactive: {}", answer.hash),
         (false, "") if answer.objection.is_empty() => sum,
         (false, "") => format!("{sum}\nneeds --force: {}", answer.objection),
         (false, refusal) => format!("{sum}\nrefused: {refusal}"),
@@ -148,10 +148,10 @@ pub(super) async fn history(mut controller: Controller, format: Format) -> Resul
     let answer = controller.site.list_rule_packs(ListRulePacksRequest {}).await.map_err(failure)?.into_inner();
     format.answer(&answer, |answer: &ListRulePacksResponse| {
         let rows = answer.packs.iter().map(|pack| {
-            let now = if pack.in_force { "in force" } else { "" };
+            let now = if pack.in_force { "active" } else { "" };
             [clock(&pack.loaded_at), now.to_owned(), pack.hash.clone()]
         });
-        let text = table(["SINCE", "", "HASH"], rows.collect(), "no rules were ever in force");
+        let text = table(["SINCE", "", "HASH"], rows.collect(), "no rules were ever active");
         let refusal = answer.packs.iter().map(|pack| pack.last_refusal.as_str()).find(|refusal| !refusal.is_empty());
         match refusal {
             Some(refusal) => format!("{text}\n\nstale: the last rules that were offered were refused: {refusal}"),

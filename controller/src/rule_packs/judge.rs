@@ -1,12 +1,13 @@
+//! What the active rules say of a host apart from its next state. For requests that are answered at once.
+
 use std::sync::Arc;
 
 use proto::site;
 use rules::{Decision, Prevented, RuleSet, Snapshot, TenantState};
 
 use crate::{
-    RulesInForce, Timestamp,
+    ActiveRules, Timestamp,
     api::forge::HELD_SOURCE,
-    ask::ask,
     facts,
     store::{Dpu, HealthReport, HostRecord},
 };
@@ -14,14 +15,14 @@ use crate::{
 /// What the rules say about a host apart from its next state, for requests that must be answered at once.
 #[derive(Debug, Clone)]
 pub struct Judge {
-    rules: Arc<RulesInForce>,
+    rules: Arc<ActiveRules>,
     switches: rules::Site,
 }
 
 impl Judge {
-    /// Judges by the rules in force; `switches` are those that the reconciler shows them.
+    /// Judges by the active rules; `switches` are those that the reconciler shows them.
     #[must_use]
-    pub fn new(rules: Arc<RulesInForce>, switches: rules::Site) -> Self {
+    pub fn new(rules: Arc<ActiveRules>, switches: rules::Site) -> Self {
         Self { rules, switches }
     }
 
@@ -29,7 +30,7 @@ impl Judge {
     /// for an instance. `allow_unhealthy` leaves health out of it.
     pub(crate) fn allocation_refusal(&self, host: &HostRecord, allow_unhealthy: bool) -> Option<String> {
         let rules = self.rules.current();
-        if let Some(refusal) = ask(&rules, |rules| occupied(rules, self.snapshot(host))) {
+        if let Some(refusal) = occupied(&rules, self.snapshot(host)) {
             return Some(refusal);
         }
         if allow_unhealthy { None } else { self.prevented(Prevented::Allocation, host) }
@@ -38,7 +39,7 @@ impl Judge {
     /// Why no tenant can have a host that looks free.
     pub(crate) fn withheld(&self, host: &HostRecord) -> Option<String> {
         let rules = self.rules.current();
-        if !ask(&rules, |rules| is_withheld(rules, host, &self.snapshot(host))) {
+        if !is_withheld(&rules, host, &self.snapshot(host)) {
             return None;
         }
         self.prevented(Prevented::Allocation, host).or_else(|| Some("the site knows no primary DPU of it".to_owned()))
@@ -96,10 +97,10 @@ impl Judge {
     /// What the tenant of the host's instance sees, as far as rules can say, and why where the state says too little.
     pub(crate) fn tenant_sees(&self, host: &HostRecord) -> (TenantState, String) {
         let rules = self.rules.current();
-        ask(&rules, |rules| {
+        {
             let (state, detail) = rules.tenant_sees(&self.snapshot(host));
             (state, detail.to_owned())
-        })
+        }
     }
 
     fn snapshot(&self, host: &HostRecord) -> Snapshot {
@@ -109,10 +110,10 @@ impl Judge {
     /// The first alert that prevents something by what the rules make of all reports, for people.
     fn prevented(&self, what: Prevented, host: &HostRecord) -> Option<String> {
         let rules = self.rules.current();
-        let (alert, classification) = ask(&rules, |rules| {
+        let (alert, classification) = {
             let (alert, classification) = rules.prevented_by(what, &self.snapshot(host))?;
             Some((alert, classification.to_owned()))
-        })?;
+        }?;
         let dpus = host.dpus.iter().filter(|dpu| {
             let mut reports = host.health.get(&dpu.id).into_iter().flatten().flat_map(|entry| &entry.report.alerts);
             reports.any(|seen| seen.id == alert.id && seen.target == alert.target)

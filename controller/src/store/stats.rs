@@ -1,3 +1,5 @@
+//! Counts over the whole site, for metrics.
+
 use std::collections::BTreeMap;
 
 use super::{
@@ -9,7 +11,7 @@ use crate::Timestamp;
 
 /// How many of everything a site has.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct SiteStats {
     /// Hosts by state.
     pub hosts_by_state: BTreeMap<String, u64>,
     /// Hosts whose last decision was to wait.
@@ -37,9 +39,9 @@ impl Tx {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn tally(&mut self, heard_since: Timestamp) -> Result<Tally> {
+    pub async fn stats(&mut self, heard_since: Timestamp) -> Result<SiteStats> {
         let doing = failed("counting");
-        let mut tally = Tally::default();
+        let mut stats = SiteStats::default();
         let hosts = sqlx::query("SELECT state, outcome, COUNT(*) AS hosts FROM hosts GROUP BY state, outcome")
             .fetch_all(&mut *self.inner)
             .await
@@ -47,10 +49,10 @@ impl Tx {
         for row in &hosts {
             let row = Row(row);
             let hosts: u64 = row.number("hosts")?;
-            *tally.hosts_by_state.entry(row.text("state")?).or_default() += hosts;
+            *stats.hosts_by_state.entry(row.text("state")?).or_default() += hosts;
             match row.json::<Outcome>("outcome")?.kind {
-                OutcomeKind::Wait => tally.waiting += hosts,
-                OutcomeKind::Error => tally.failing += hosts,
+                OutcomeKind::Wait => stats.waiting += hosts,
+                OutcomeKind::Error => stats.failing += hosts,
                 OutcomeKind::None | OutcomeKind::Go => {}
             }
         }
@@ -59,7 +61,7 @@ impl Tx {
             .await
             .map_err(&doing)?;
         for row in &rows {
-            tally.addresses_by_pool.insert(Row(row).text("pool")?, Row(row).number("held")?);
+            stats.addresses_by_pool.insert(Row(row).text("pool")?, Row(row).number("held")?);
         }
         let row = sqlx::query(
             "SELECT (SELECT COUNT(*) FROM dpus) AS dpus, (SELECT COUNT(*) FROM instances) AS instances, \
@@ -74,12 +76,12 @@ impl Tx {
         .await
         .map_err(&doing)?;
         let row = Row(&row);
-        tally.dpus = row.number("dpus")?;
-        tally.instances = row.number("instances")?;
-        tally.dpus_heard = row.number("heard")?;
-        tally.first_certificate_end = row.int_if_any("first_certificate_end")?;
-        tally.dpus_held = row.number("held")?;
-        tally.dpus_alerting = row.number("alerting")?;
-        Ok(tally)
+        stats.dpus = row.number("dpus")?;
+        stats.instances = row.number("instances")?;
+        stats.dpus_heard = row.number("heard")?;
+        stats.first_certificate_end = row.int_if_any("first_certificate_end")?;
+        stats.dpus_held = row.number("held")?;
+        stats.dpus_alerting = row.number("alerting")?;
+        Ok(stats)
     }
 }

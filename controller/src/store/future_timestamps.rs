@@ -54,7 +54,7 @@ impl Tx {
     ///
     /// # Errors
     /// [`super::StoreError::Missing`] if the host is not known.
-    pub async fn bring_back(&mut self, host: &MachineId) -> Result<usize> {
+    pub async fn clamp_future_timestamps(&mut self, host: &MachineId) -> Result<usize> {
         let record = self.host_record(host).await?;
         let now = Timestamp::now();
         let back = brought_back(record.times(), now);

@@ -9,7 +9,7 @@ use crate::store::{HostRecord, Instance, Quarantine};
 
 /// Everything of a record that must be as it was read.
 #[derive(Debug, PartialEq)]
-pub(super) struct Grounds<'a> {
+pub(super) struct Preconditions<'a> {
     desired: (ConfigVersion, bool, Option<&'a Quarantine>),
     instance: Option<&'a Instance>,
     dpus: Vec<&'a MachineId>,
@@ -20,7 +20,7 @@ pub(super) struct Grounds<'a> {
 /// Machine, source, probe, target and classifications.
 type AlertOf<'a> = (&'a MachineId, &'a str, &'a str, Option<&'a str>, &'a [String]);
 
-impl<'a> Grounds<'a> {
+impl<'a> Preconditions<'a> {
     pub(super) fn of(record: &'a HostRecord) -> Self {
         let host = &record.host;
         let reports =

@@ -12,14 +12,14 @@ use super::{
 };
 
 /// Held by the one controller that works on a database; the end of its process ends it, however that comes. On PostgreSQL
-/// the end of a session ends it, too, which [`SoleController::lost`] watches for.
+/// the end of a session ends it, too, which [`LeaderLock::lost`] watches for.
 #[derive(Debug)]
-pub struct SoleController {
-    held: Held,
+pub struct LeaderLock {
+    held: LockHandle,
 }
 
 #[derive(Debug)]
-enum Held {
+enum LockHandle {
     /// Nobody else can open a database in memory.
     InMemory,
     File {
@@ -40,22 +40,22 @@ const ANSWER: Duration = Duration::from_secs(3);
 /// Times in a row that another session is seen to have the lock before this counts as another controller.
 const LOOKS: u32 = 3;
 /// Whoever lost the lock knows it by then, and has stopped.
-const RESPITE: Duration = Duration::from_secs(5);
+const FENCING_DELAY: Duration = Duration::from_secs(5);
 
 impl Store {
     /// Makes sure that no other controller works on this database: two would carry out every action twice.
     ///
     /// # Errors
     /// [`StoreError::Taken`] if another one does and does not end soon.
-    pub async fn sole_controller(&self) -> Result<SoleController> {
+    pub async fn acquire_leader_lock(&self) -> Result<LeaderLock> {
         let started = Instant::now();
         if let Some(path) = self.file() {
-            let held = Held::File { _lock: lock_file(&path, started, self.shown()).await? };
-            return Ok(SoleController { held });
+            let held = LockHandle::File { _lock: lock_file(&path, started, self.shown()).await? };
+            return Ok(LeaderLock { held });
         }
         loop {
             if let Some(held) = self.try_hold().await? {
-                return Ok(SoleController { held });
+                return Ok(LeaderLock { held });
             }
             if started.elapsed() > PATIENCE {
                 return Err(StoreError::taken("database, by another controller:", self.shown()));
@@ -64,30 +64,30 @@ impl Store {
         }
     }
 
-    async fn try_hold(&self) -> Result<Option<Held>> {
-        let Some(server) = self.server() else { return Ok(Some(Held::InMemory)) };
+    async fn try_hold(&self) -> Result<Option<LockHandle>> {
+        let Some(server) = self.server() else { return Ok(Some(LockHandle::InMemory)) };
         match Session::take(&server).await? {
-            Attempt::Held(session) => Ok(Some(Held::Session(session))),
+            Attempt::Held(session) => Ok(Some(LockHandle::Session(session))),
             Attempt::HeldBy(_) => Ok(None),
         }
     }
 }
 
-impl SoleController {
+impl LeaderLock {
     /// Waits until this may no longer be the only controller, and says what happened: the session that had the lock has
     /// ended, as when the database was restarted, or cannot be asked. That session is let go of. Ends never where only the
     /// process's end ends it.
     pub async fn lost(&mut self) -> StoreError {
-        let Held::Session(session) = &mut self.held else { return std::future::pending().await };
+        let LockHandle::Session(session) = &mut self.held else { return std::future::pending().await };
         let fault = until_lost(session).await;
-        self.held = Held::Lost(session.id().clone());
+        self.held = LockHandle::Lost(session.id().clone());
         fault
     }
 
     /// Takes the lost lock again, as soon as the database answers and has ended the session that had it; false if another
     /// controller has it by then.
-    pub async fn held_again(&mut self, store: &Store) -> bool {
-        let (Held::Lost(former), Some(server)) = (&self.held, store.server()) else { return true };
+    pub async fn reacquired(&mut self, store: &Store) -> bool {
+        let (LockHandle::Lost(former), Some(server)) = (&self.held, store.server()) else { return true };
         let mut seen = 0;
         loop {
             let attempt = match Session::take(&server).await {
@@ -100,7 +100,7 @@ impl SoleController {
             };
             match attempt {
                 Ok(Some(Attempt::Held(session))) => {
-                    self.held = Held::Session(session);
+                    self.held = LockHandle::Session(session);
                     return true;
                 }
                 Ok(Some(Attempt::HeldBy(Some(holder)))) => {
@@ -120,10 +120,10 @@ impl SoleController {
     /// How long a controller that had the lock before, and lost it, may still be at work. Nothing is to be done at a BMC
     /// before that.
     #[must_use]
-    pub fn respite(&self) -> Duration {
+    pub fn fencing_delay(&self) -> Duration {
         match self.held {
-            Held::Session(_) | Held::Lost(_) => RESPITE,
-            Held::File { .. } | Held::InMemory => Duration::ZERO,
+            LockHandle::Session(_) | LockHandle::Lost(_) => FENCING_DELAY,
+            LockHandle::File { .. } | LockHandle::InMemory => Duration::ZERO,
         }
     }
 }

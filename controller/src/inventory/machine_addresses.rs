@@ -15,7 +15,7 @@ use crate::store::{Bmc, NewHost, StoreError, Tx};
 pub(crate) enum MachineAddress {
     /// Of a port: lower case with colons.
     Mac(String),
-    /// Of a BMC: its URL without the scheme and what goes without saying.
+    /// Of a BMC: its URL without the scheme and default ports.
     Bmc(String),
 }
 

@@ -1,3 +1,5 @@
+//! Loads and tests a pack on a thread of its own, within a time limit. For this room alone.
+
 use std::{thread, time::Duration};
 
 use rules::{LoadOptions, RuleSet};
@@ -11,13 +13,13 @@ use crate::store::PackFile;
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// Why a pack that is offered goes no further: what to say of it, and its faults or the tests that fail.
-pub(super) struct Unfit {
+pub(super) struct RejectedPack {
     pub(super) why: String,
     pub(super) faults: Vec<String>,
 }
 
 /// Does what can take long on a thread of its own: neither the runtime nor a stop waits for it. `doing` says what it is.
-pub(super) async fn apart<T: Send + 'static>(
+pub(super) async fn offload<T: Send + 'static>(
     doing: &str,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, String> {
@@ -34,18 +36,18 @@ pub(super) async fn apart<T: Send + 'static>(
 }
 
 /// Loads a pack and runs its own tests.
-pub(super) async fn examine(files: &[PackFile], options: &LoadOptions) -> Result<RuleSet, Unfit> {
+pub(super) async fn examine(files: &[PackFile], options: &LoadOptions) -> Result<RuleSet, RejectedPack> {
     let (files, options) = (files.to_vec(), options.clone());
-    let examined = apart("loading and testing the pack", move || {
+    let examined = offload("loading and testing the pack", move || {
         let rules = compile(&files, &options).map_err(|faults| {
             let why = format!("the pack has {} fault{}", faults.len(), if faults.len() == 1 { "" } else { "s" });
-            Unfit { why, faults }
+            RejectedPack { why, faults }
         })?;
         let failing = failing_tests(&files).unwrap_or_else(|faults| faults);
         if failing.is_empty() {
             return Ok(rules);
         }
-        Err(Unfit { why: format!("{} of the pack's own tests fail", failing.len()), faults: failing })
+        Err(RejectedPack { why: format!("{} of the pack's own tests fail", failing.len()), faults: failing })
     });
-    examined.await.unwrap_or_else(|why| Err(Unfit { why, faults: Vec::new() }))
+    examined.await.unwrap_or_else(|why| Err(RejectedPack { why, faults: Vec::new() }))
 }
