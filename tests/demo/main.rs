@@ -45,7 +45,7 @@ async fn main() -> ExitCode {
 async fn run(args: &Args) -> anyhow::Result<()> {
     println!("Building the site's programs.");
     let binaries = Binaries::ready(true)?;
-    let mut plan = SitePlan { loop_secs: 1.0, post_config_check_secs: 3.0, ..SitePlan::new(HOSTS, DPUS)? };
+    let mut plan = SitePlan { loop_secs: 1.0, post_config_check_secs: 3.0, ..SitePlan::new(HOSTS, DPUS) };
     if let Some(rules) = &args.rules {
         plan.rules = rules.canonicalize().with_context(|| format!("no rules in {}", rules.display()))?;
     }

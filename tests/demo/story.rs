@@ -1,9 +1,11 @@
+//! The acts of the demo: each does something to the site, shows what came of it, and checks that.
+
 use anyhow::{Result, ensure};
 use proto::{
     forge::{Instance, TenantState},
-    site::{DpuStatus, Explanation},
+    site::Explanation,
 };
-use testbed::{DpuPlan, HostPlan, HostSide, Revisions, Scenario, Services, Site, until};
+use testbed::{DpuPlan, HostPlan, HostSide, Scenario, Services, Site, is_acknowledged, is_current, until};
 
 use crate::timeline::Timeline;
 
@@ -58,7 +60,7 @@ async fn instance_becomes_ready(site: &Site, timeline: &mut Timeline, host: &Hos
     timeline.sitectl(site, &vpc).await?;
     timeline.sitectl(site, &["instance", "create", "--host", &host.name, "--vpc", "blue", "--name", "web"]).await?;
     let instance = site.instance_on(host).await?;
-    let primary = primary(host)?;
+    let primary = host.primary()?;
     uplink(site, primary, Some("Active"))?;
     timeline.say(format_args!("p0 of {} loses its top-of-rack switch", primary.name));
     timeline
@@ -139,9 +141,9 @@ async fn instance_is_deleted(site: &Site, timeline: &mut Timeline, host: &HostPl
 
 async fn dpu_is_forgotten(site: &Site, timeline: &mut Timeline, host: &HostPlan) -> Result<()> {
     timeline.begin("The site forgets a DPU");
-    let dpu = primary(host)?;
+    let dpu = host.primary()?;
     let dir = site.dpu(dpu)?;
-    let side = || -> Result<_> { Ok(HostSide::of(&Revisions::open(&dir)?.running()?)) };
+    let side = || site.host_side(dpu);
     let dhcp = || -> Result<_> { Ok(if Services::of(&dir)?.dhcp_runs() { "runs" } else { "stopped" }) };
     tell_side(timeline, dpu, &side()?, dhcp()?);
     timeline.sitectl(site, &["dpu", "forget", &dpu.name]).await?;
@@ -168,10 +170,6 @@ fn tell_side(timeline: &Timeline, dpu: &DpuPlan, side: &HostSide, dhcp: &str) {
     println!("            DHCP server      {dhcp}");
 }
 
-fn primary(host: &HostPlan) -> Result<&DpuPlan> {
-    host.dpus.first().ok_or_else(|| anyhow::anyhow!("{} has no DPU", host.name))
-}
-
 /// Puts the first uplink of a DPU into a state, or back to normal.
 fn uplink(site: &Site, dpu: &DpuPlan, state: Option<&str>) -> Result<()> {
     let mut scenario = Scenario::default();
@@ -182,18 +180,6 @@ fn uplink(site: &Site, dpu: &DpuPlan, state: Option<&str>) -> Result<()> {
 fn only_waits_for_p0(seen: &Explanation) -> bool {
     let p0 = seen.alerts.iter().any(|alert| alert.probe == "BgpPeeringTor" && alert.target == "p0_if");
     p0 && !seen.alerts.iter().any(|alert| alert.probe == "PostConfigCheckWait")
-}
-
-fn is_acknowledged(dpu: &DpuStatus) -> bool {
-    dpu.applied_network_config_version == dpu.desired_network_config_version
-        && !dpu.applied_network_config_version.is_empty()
-}
-
-/// Whether a DPU runs what it should, by its own report, and is healthy.
-fn is_current(dpu: &DpuStatus) -> bool {
-    dpu.healthy
-        && is_acknowledged(dpu)
-        && dpu.applied_instance_network_config_version == dpu.desired_instance_network_config_version
 }
 
 async fn not_ready(site: &Site, instance: &Instance) -> Result<()> {

@@ -1,3 +1,5 @@
+//! How the demo tells what happens: with the time, the acts, and a table at the end.
+
 use std::{
     path::PathBuf,
     process::Stdio,

@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime};
 
 use proto::forge::{FlatInterfaceConfig, LastDhcpRequest, ManagedHostNetworkConfigResponse};
 use testbed::{
-    Binaries,
+    Binaries, block_until,
     real::{
         AgentProcess, AgentSetup, DhcpService, HostClient, Lab, Lease, Part, ScriptedController, ServerKind,
-        admin_answer, missing, until,
+        admin_answer, missing,
     },
 };
 
@@ -211,7 +211,7 @@ fn a_host_is_told_what_the_controller_says(kind: ServerKind) {
     told(&site.lease("eth0"), &[("ip", "192.168.98.13")]);
     site.controller.forgets();
     // Nobody is told of it: the controller does not know this DPU.
-    until("isolated", REPORTED, || match site.agent.runs().as_str() {
+    block_until("isolated", REPORTED, || match site.agent.runs().as_str() {
         "isolated" => Ok(()),
         other => Err(format!("{other}; the agent says:\n{}", site.agent.log())),
     });
@@ -286,44 +286,30 @@ fn ports_on_one_vlan_have_an_address_each(kind: ServerKind) {
     assert_eq!(given, wanted);
 }
 
-#[test]
-fn needs_kea_ports_on_one_vlan_have_an_address_each() {
-    if !missing(&[Part::Namespaces, Part::Kea, Part::DhcpClient]) {
-        ports_on_one_vlan_have_an_address_each(ServerKind::Kea);
-    }
+/// Runs each test with each server.
+macro_rules! with_each_server {
+    ($($test:ident),* $(,)?) => {
+        mod needs_kea {
+            $(#[test]
+            fn $test() {
+                if !super::missing(&[super::Part::Namespaces, super::Part::Kea, super::Part::DhcpClient]) {
+                    super::$test(super::ServerKind::Kea);
+                }
+            })*
+        }
+        mod needs_dhcpd {
+            $(#[test]
+            fn $test() {
+                if !super::missing(&[super::Part::Namespaces, super::Part::Dhcpd, super::Part::DhcpClient]) {
+                    super::$test(super::ServerKind::Dhcpd);
+                }
+            })*
+        }
+    };
 }
 
-#[test]
-fn needs_dhcpd_ports_on_one_vlan_have_an_address_each() {
-    if !missing(&[Part::Namespaces, Part::Dhcpd, Part::DhcpClient]) {
-        ports_on_one_vlan_have_an_address_each(ServerKind::Dhcpd);
-    }
-}
-
-#[test]
-fn needs_kea_whoever_asks_on_a_port_gets_its_address() {
-    if !missing(&[Part::Namespaces, Part::Kea, Part::DhcpClient]) {
-        whoever_asks_on_a_port_gets_its_address(ServerKind::Kea);
-    }
-}
-
-#[test]
-fn needs_dhcpd_whoever_asks_on_a_port_gets_its_address() {
-    if !missing(&[Part::Namespaces, Part::Dhcpd, Part::DhcpClient]) {
-        whoever_asks_on_a_port_gets_its_address(ServerKind::Dhcpd);
-    }
-}
-
-#[test]
-fn needs_kea_a_host_is_told_what_the_controller_says() {
-    if !missing(&[Part::Namespaces, Part::Kea, Part::DhcpClient]) {
-        a_host_is_told_what_the_controller_says(ServerKind::Kea);
-    }
-}
-
-#[test]
-fn needs_dhcpd_a_host_is_told_what_the_controller_says() {
-    if !missing(&[Part::Namespaces, Part::Dhcpd, Part::DhcpClient]) {
-        a_host_is_told_what_the_controller_says(ServerKind::Dhcpd);
-    }
+with_each_server! {
+    ports_on_one_vlan_have_an_address_each,
+    whoever_asks_on_a_port_gets_its_address,
+    a_host_is_told_what_the_controller_says,
 }

@@ -8,10 +8,8 @@ use proto::{
     health::HealthReport,
 };
 use testbed::{
-    Binaries,
-    real::{
-        AgentProcess, AgentSetup, DPU_LOOPBACK, Fabric, Part, ROUTE_SERVER, ScriptedController, missing, parsed, until,
-    },
+    Binaries, block_until,
+    real::{AgentProcess, AgentSetup, DPU_LOOPBACK, Fabric, Part, ROUTE_SERVER, ScriptedController, missing, parsed},
 };
 
 const PARTS: &[Part] = &[Part::Namespaces, Part::Frr];
@@ -177,7 +175,7 @@ fn needs_frr_strange_and_missing_peers_are_told_by_name() {
 }
 
 #[test]
-fn needs_frr_evpn_over_the_uplinks_is_watched_where_there_is_no_route_server() {
+fn needs_frr_without_a_route_server_evpn_over_uplinks_counts() {
     if missing(PARTS) {
         return;
     }
@@ -254,7 +252,7 @@ fn needs_frr_text_and_json_of_one_router_read_the_same() {
     let both = |fabric: &Fabric| {
         let read = |kind: &str, command: &str| sessions(&parsed(&programs, kind, &fabric.dpu.vtysh(&[command])));
         // A session can change between the two commands, but not again and again.
-        until("text and JSON agree", REPORTED, || {
+        block_until("text and JSON agree", REPORTED, || {
             let (text, json) = (read("bgp-text", "show bgp summary"), read("bgp-json", "show bgp summary json"));
             if text == json { Ok(text) } else { Err(format!("{text:?}\n{json:?}")) }
         })

@@ -1,54 +1,41 @@
 //! A site whose controller keeps it in PostgreSQL. The store's own tests run there too, see `with-postgres`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests, which end by panicking")]
 
+use std::process::Command;
+
 use anyhow::{Context as _, Result, ensure};
-use proto::site::HostHistoryRequest;
 use testbed::{
-    Binaries, HostSide, Process, Revisions, Site, SitePlan,
+    Binaries, HostSide, Process, SECS, Site, SitePlan, on_prepared,
     real::{Part, Postgres, missing},
     until,
 };
 use tokio::time::{Duration, sleep};
 
-const SECS: f64 = 40.0;
-
 /// Starts a site whose controller uses `database`, and does something with it.
-async fn on_site(database: &str, test: impl AsyncFnOnce(&mut Site) -> Result<()>) -> Result<()> {
+async fn on_postgres(database: &str, test: impl AsyncFnOnce(&mut Site) -> Result<()>) -> Result<()> {
     let binaries = Binaries::ready(false)?;
-    let program = binaries.path("site-controller");
-    let mut site = Site::prepare(SitePlan::new(1, 1)?, binaries)?;
-    let config = site.directory().join("controller.toml");
-    site.controller = Process::new("controller", program, &site.directory().join("logs"))
-        .args(
-            [config.as_os_str(), database.as_ref()]
-                .into_iter()
-                .zip(["--config", "--database"])
-                .flat_map(|(value, flag)| [flag.into(), value.to_owned()]),
-        )
-        .arg_once("--new-site");
-    let outcome = async {
-        site.start_hosts().await?;
-        site.start_controller().await?;
-        site.start_agents()?;
-        test(&mut site).await
-    }
-    .await;
-    outcome.map_err(|error| error.context(site.tails()))
+    let mut controller = Command::new(binaries.path("site-controller"));
+    let mut site = Site::prepare(SitePlan::new(1, 1), binaries)?;
+    controller.arg("--config").arg(site.directory().join("controller.toml")).args(["--database", database]);
+    site.controller = Process::new("controller", controller, site.directory().join("logs/controller.log"));
+    site.controller.add_once("--new-site");
+    on_prepared(site, async |site| {
+        site.start().await?;
+        test(site).await
+    })
+    .await
 }
 
 #[tokio::test]
-async fn needs_postgres_a_site_outlives_its_controller_and_its_database() -> Result<()> {
+async fn needs_postgres_a_site_outlives_controller_and_database() -> Result<()> {
     if missing(&[Part::Postgres]) {
         return Ok(());
     }
     let mut server = Postgres::start();
     let database = server.new_database();
-    on_site(&database, async |site| {
-        let host = site.host(0)?;
-        site.reaches(&host, "Ready", SECS).await?;
-        site.dpus_ready(&host, SECS).await?;
-        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
-        let instance = site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+    on_postgres(&database, async |site| {
+        let host = site.ready_host().await?;
+        let instance = site.rent(&host).await?;
         let addresses = site.instance_addresses().await?;
         ensure!(addresses.len() == 1, "{addresses:?}");
 
@@ -58,12 +45,12 @@ async fn needs_postgres_a_site_outlives_its_controller_and_its_database() -> Res
         ensure!(site.instance_addresses().await? == addresses, "other addresses");
 
         // A site that cannot look a DPU up must not say that it does not know it.
-        let dpu = site.dpu(&host.dpus[0])?;
-        let before = Revisions::open(&dpu)?.running()?;
+        let dpu = host.primary()?;
+        let before = site.runs(dpu)?;
         ensure!(!HostSide::of(&before).is_closed(), "the host is cut off already");
         server.pause();
         sleep(Duration::from_secs(2)).await;
-        ensure!(Revisions::open(&dpu)?.running()? == before, "the DPU changed while the database was away");
+        ensure!(site.runs(dpu)? == before, "the DPU changed while the database was away");
         ensure!(site.controller.is_running(), "the controller ended with its database");
         server.resume();
 
@@ -75,9 +62,7 @@ async fn needs_postgres_a_site_outlives_its_controller_and_its_database() -> Res
         site.release_instance(&instance).await?;
         site.reaches(&host, "Ready", SECS).await?;
         ensure!(site.instance_addresses().await?.is_empty(), "an address was lost");
-        let request = HostHistoryRequest { host: host.name.clone(), limit: 200, ..HostHistoryRequest::default() };
-        let mut steps = site.operator()?.get_host_history(request).await?.into_inner().transitions;
-        steps.reverse();
+        let steps = site.history(&host).await?;
         ensure!(steps.windows(2).all(|pair| pair[0].to == pair[1].from), "the history has a gap: {steps:#?}");
         Ok(())
     })

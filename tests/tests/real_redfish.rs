@@ -1,18 +1,18 @@
 //! The controller's Redfish client against a Redfish service that somebody else wrote: OpenStack's emulator.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests, which end by panicking")]
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use controller::{BmcClient, BmcError, PowerState, Redfish, RedfishSettings, ResetType, store};
 use testbed::{
-    Binaries, Site, SitePlan,
+    Binaries, SECS, Site, SitePlan, on_prepared,
     real::{Emulator, EmulatorSettings, Part, missing},
+    until,
 };
 
 const PARTS: &[Part] = &[Part::RedfishEmulator];
 /// The emulator takes up to a second for a change of power.
-const CHANGED: Duration = Duration::from_secs(15);
-const SECS: f64 = 40.0;
+const CHANGED: f64 = 15.0;
 
 fn bmc(emulator: &Emulator, system: u8) -> store::Bmc {
     store::Bmc {
@@ -29,15 +29,8 @@ fn client() -> Redfish {
 }
 
 async fn becomes(client: &Redfish, bmc: &store::Bmc, wanted: PowerState) {
-    let deadline = Instant::now() + CHANGED;
-    loop {
-        let power = client.system(bmc).await.unwrap().power;
-        if power == Some(wanted) {
-            return;
-        }
-        assert!(Instant::now() < deadline, "the power state stays {power:?}, wanted {wanted:?}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    let power = async || Ok((client.system(bmc).await?.power == Some(wanted)).then_some(()));
+    until(&format!("the power state to be {wanted:?}"), CHANGED, power).await.unwrap();
 }
 
 fn resets(emulator: &Emulator) -> usize {
@@ -81,7 +74,7 @@ async fn needs_sushy_a_system_is_restarted_and_powered() {
 }
 
 #[tokio::test]
-async fn needs_sushy_a_system_is_found_without_its_id_if_it_is_the_only_one() {
+async fn needs_sushy_the_only_system_is_found_without_its_id() {
     if missing(PARTS) {
         return;
     }
@@ -115,7 +108,7 @@ async fn needs_sushy_boot_settings_arrive() {
 }
 
 #[tokio::test]
-async fn needs_sushy_tls_and_password_are_used_and_a_wrong_password_is_told_as_such() {
+async fn needs_sushy_tls_and_password_are_used_a_wrong_one_is_told() {
     if missing(PARTS) {
         return;
     }
@@ -152,24 +145,20 @@ async fn needs_sushy_a_host_is_restarted_for_its_tenant() -> anyhow::Result<()> 
         return Ok(());
     }
     let emulator = Emulator::start(EmulatorSettings { systems: 1, ..EmulatorSettings::default() });
-    let mut site = Site::prepare(SitePlan::new(1, 1)?, Binaries::ready(false)?)?;
-    let outcome = async {
+    let site = Site::prepare(SitePlan::new(1, 1), Binaries::ready(false)?)?;
+    on_prepared(site, async |site| {
         site.start_hosts().await?;
-        hang_on(&site, "host-1", emulator.url())?;
+        hang_on(site, "host-1", emulator.url())?;
         site.start_controller().await?;
         site.start_agents()?;
-        let host = site.host(0)?;
-        site.reaches(&host, "Ready", SECS).await?;
-        site.dpus_ready(&host, SECS).await?;
+        let host = site.ready_host().await?;
         anyhow::ensure!(resets(&emulator) == 0, "restarted without a reason: {:?}", emulator.requests());
-        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
-        site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+        site.rent(&host).await?;
         site.reaches(&host, "Assigned/Ready", SECS).await?;
         anyhow::ensure!(resets(&emulator) == 1, "one restart is enough: {:?}", emulator.requests());
         Ok(())
-    }
-    .await;
-    outcome.map_err(|error: anyhow::Error| error.context(site.tails()))
+    })
+    .await
 }
 
 /// Gives a host of the site file another BMC.

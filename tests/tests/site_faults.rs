@@ -1,31 +1,16 @@
 //! What a whole site does when parts of it are killed, or forget.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use testbed::{
-    BmcFaults, DpuPlan, Fault, FaultKind, HostPlan, HostSide, Revisions, Services, Site, SitePlan, Step, on_site,
-    sessions, until,
+    BmcFaults, DpuPlan, Fault, FaultKind, HostPlan, SECS, Services, Site, SitePlan, Step, on_site, sessions, until,
 };
 use tokio::time::{Duration, sleep};
 
-const SECS: f64 = 40.0;
-
-async fn ready_host(site: &Site) -> Result<HostPlan> {
-    let host = site.host(0)?;
-    site.reaches(&host, "Ready", SECS).await?;
-    site.dpus_ready(&host, SECS).await?;
-    Ok(host)
-}
-
-/// A host with an instance in a VPC of its own.
+/// A host with an instance on its way.
 async fn with_instance(site: &Site) -> Result<HostPlan> {
-    let host = ready_host(site).await?;
-    let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
-    site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+    let host = site.ready_host().await?;
+    site.rent(&host).await?;
     Ok(host)
-}
-
-fn primary(host: &HostPlan) -> Result<&DpuPlan> {
-    host.dpus.first().context("a host without DPU")
 }
 
 /// Commands that change what a DPU runs, so far.
@@ -36,25 +21,24 @@ fn changes(site: &Site, dpu: &DpuPlan) -> Result<Vec<String>> {
 
 #[tokio::test]
 async fn a_forgotten_dpu_isolates_its_host_and_stays_reachable() -> Result<()> {
-    on_site(SitePlan::new(1, 2)?, async |site| {
-        let host = ready_host(site).await?;
-        let (dpu, other) = (primary(&host)?, &host.dpus[1]);
+    on_site(SitePlan::new(1, 2), async |site| {
+        let host = site.ready_host().await?;
+        let (dpu, other) = (host.primary()?, &host.dpus[1]);
         let dir = site.dpu(dpu)?;
-        let runs = |dpu: &DpuPlan| Revisions::open(&site.dpu(dpu)?)?.running();
-        let before = HostSide::of(&runs(dpu)?);
+        let before = site.host_side(dpu)?;
         ensure!(before.open_ports == ["pf0hpf_if"] && !before.announced.is_empty(), "{before:?}");
         ensure!(Services::of(&dir)?.dhcp_runs(), "DHCP does not run");
-        let other_before = runs(other)?;
+        let other_before = site.runs(other)?;
 
         site.forget(dpu).await?;
         until("the DPU to isolate its host", SECS, async || {
-            Ok((HostSide::of(&runs(dpu)?).is_closed() && !Services::of(&dir)?.dhcp_runs()).then_some(()))
+            Ok((site.host_side(dpu)?.is_closed() && !Services::of(&dir)?.dhcp_runs()).then_some(()))
         })
         .await?;
         let up: Vec<_> =
             sessions(&dir)?.into_iter().filter(|session| session.is_up()).map(|session| session.peer).collect();
         ensure!(up.contains(&"p0_if".to_owned()) && up.contains(&"p1_if".to_owned()), "the underlay is gone: {up:?}");
-        ensure!(runs(other)? == other_before, "the other DPU changed, too");
+        ensure!(site.runs(other)? == other_before, "the other DPU changed, too");
         Ok(())
     })
     .await
@@ -62,17 +46,14 @@ async fn a_forgotten_dpu_isolates_its_host_and_stays_reachable() -> Result<()> {
 
 #[tokio::test]
 async fn a_dpu_that_carries_an_instance_is_not_forgotten() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
+    on_site(SitePlan::new(1, 1), async |site| {
         let host = with_instance(site).await?;
         site.reaches(&host, "Assigned/Ready", SECS).await?;
-        let dpu = primary(&host)?;
+        let dpu = host.primary()?;
         let refused = site.forget(dpu).await;
         ensure!(refused.is_err(), "the site forgot a DPU that a tenant needs");
         ensure!(site.dpu_status(&host).await?.len() == 1, "the DPU is gone all the same");
-        ensure!(
-            HostSide::of(&Revisions::open(&site.dpu(dpu)?)?.running()?).open_ports == ["pf0hpf_if"],
-            "the host is cut off"
-        );
+        ensure!(site.host_side(dpu)?.open_ports == ["pf0hpf_if"], "the host is cut off");
         Ok(())
     })
     .await
@@ -80,12 +61,11 @@ async fn a_dpu_that_carries_an_instance_is_not_forgotten() -> Result<()> {
 
 #[tokio::test]
 async fn a_controller_that_is_away_changes_nothing_on_a_dpu() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
+    on_site(SitePlan::new(1, 1), async |site| {
         let host = with_instance(site).await?;
         site.reaches(&host, "Assigned/Ready", SECS).await?;
-        let dpu = primary(&host)?.clone();
-        let runs = |site: &Site| Revisions::open(&site.dpu(&dpu)?)?.running();
-        let (before, changed) = (runs(site)?, changes(site, &dpu)?);
+        let dpu = host.primary()?.clone();
+        let (before, changed) = (site.runs(&dpu)?, changes(site, &dpu)?);
 
         site.controller.kill();
         sleep(Duration::from_secs(2)).await;
@@ -93,7 +73,7 @@ async fn a_controller_that_is_away_changes_nothing_on_a_dpu() -> Result<()> {
         site.agent(&dpu)?.kill();
         site.agent(&dpu)?.start()?;
         sleep(Duration::from_secs(2)).await;
-        ensure!(runs(site)? == before, "the configuration changed without a controller");
+        ensure!(site.runs(&dpu)? == before, "the configuration changed without a controller");
         ensure!(Services::of(&site.dpu(&dpu)?)?.dhcp_runs(), "DHCP stopped without a controller");
         ensure!(changes(site, &dpu)? == changed, "{:?}", changes(site, &dpu)?);
 
@@ -111,22 +91,21 @@ async fn a_controller_that_is_away_changes_nothing_on_a_dpu() -> Result<()> {
 
 #[tokio::test]
 async fn an_agent_that_is_killed_while_nvue_applies_ends_up_right() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
-        let host = ready_host(site).await?;
-        let dpu = primary(&host)?.clone();
+    on_site(SitePlan::new(1, 1), async |site| {
+        let host = site.ready_host().await?;
+        let dpu = host.primary()?.clone();
         let mut scenario = testbed::Scenario::default();
         scenario.nv.apply_secs = 1.5;
         site.dpu(&dpu)?.set_scenario(&scenario)?;
         let before = changes(site, &dpu)?.len();
-        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
-        site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+        site.rent(&host).await?;
         until("the agent to apply", SECS, async || Ok((changes(site, &dpu)?.len() > before).then_some(()))).await?;
         site.agent(&dpu)?.kill();
         sleep(Duration::from_millis(500)).await;
         ensure!(site.state(&host).await? != "Assigned/Ready", "ready while the agent was dead");
         site.start_agents()?;
         site.reaches(&host, "Assigned/Ready", SECS).await?;
-        let side = HostSide::of(&Revisions::open(&site.dpu(&dpu)?)?.running()?);
+        let side = site.host_side(&dpu)?;
         let address = site.instance_addresses().await?;
         ensure!(side.announced.contains(&format!("{}/32", address[0].address)), "{side:?}");
         Ok(())
@@ -136,17 +115,16 @@ async fn an_agent_that_is_killed_while_nvue_applies_ends_up_right() -> Result<()
 
 #[tokio::test]
 async fn what_nvue_did_without_saying_so_is_found_out() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
-        let host = ready_host(site).await?;
-        let dpu = primary(&host)?.clone();
+    on_site(SitePlan::new(1, 1), async |site| {
+        let host = site.ready_host().await?;
+        let dpu = host.primary()?.clone();
         let mut scenario = testbed::Scenario::default();
         let fails = |on| Fault { on, kind: FaultKind::FailsApplied, times: Some(1), reason: None, secs: 0.0 };
         scenario.nv.faults = [Step::Apply, Step::Confirm, Step::RollBack].map(fails).into();
         site.dpu(&dpu)?.set_scenario(&scenario)?;
-        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
-        site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+        site.rent(&host).await?;
         site.reaches(&host, "Assigned/Ready", SECS).await?;
-        let side = HostSide::of(&Revisions::open(&site.dpu(&dpu)?)?.running()?);
+        let side = site.host_side(&dpu)?;
         let address = site.instance_addresses().await?;
         ensure!(side.announced.contains(&format!("{}/32", address[0].address)), "{side:?}");
         ensure!(Services::of(&site.dpu(&dpu)?)?.dhcp_runs(), "no DHCP server answers");
@@ -157,7 +135,7 @@ async fn what_nvue_did_without_saying_so_is_found_out() -> Result<()> {
 
 #[tokio::test]
 async fn a_controller_that_is_killed_again_and_again_loses_nothing() -> Result<()> {
-    on_site(SitePlan::new(1, 2)?, async |site| {
+    on_site(SitePlan::new(1, 2), async |site| {
         let host = with_instance(site).await?;
         let (addresses, instance) = (site.instance_addresses().await?, site.instance_on(&host).await?);
         for pause in [0, 300, 700, 1100, 1500] {
@@ -176,9 +154,7 @@ async fn a_controller_that_is_killed_again_and_again_loses_nothing() -> Result<(
         site.reaches(&host, "Ready", SECS).await?;
         ensure!(site.instance_addresses().await?.is_empty(), "an address was lost");
         // Each transition is there once, and each starts where the one before it ended.
-        let request = proto::site::HostHistoryRequest { host: host.name.clone(), limit: 200, ..Default::default() };
-        let mut steps = site.operator()?.get_host_history(request).await?.into_inner().transitions;
-        steps.reverse();
+        let steps = site.history(&host).await?;
         ensure!(steps.windows(2).all(|pair| pair[0].to == pair[1].from), "the history has a gap: {steps:#?}");
         Ok(())
     })
@@ -187,12 +163,11 @@ async fn a_controller_that_is_killed_again_and_again_loses_nothing() -> Result<(
 
 #[tokio::test]
 async fn tenants_keep_their_network_when_the_database_is_lost() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
+    on_site(SitePlan::new(1, 1), async |site| {
         let host = with_instance(site).await?;
         site.reaches(&host, "Assigned/Ready", SECS).await?;
-        let dpu = primary(&host)?.clone();
-        let runs = |site: &Site| Revisions::open(&site.dpu(&dpu)?)?.running();
-        let before = runs(site)?;
+        let dpu = host.primary()?.clone();
+        let before = site.runs(&dpu)?;
         site.controller.kill();
         for file in ["site.db", "site.db-wal", "site.db-shm"] {
             // The log is not always there.
@@ -213,7 +188,7 @@ async fn tenants_keep_their_network_when_the_database_is_lost() -> Result<()> {
         })
         .await?;
         sleep(Duration::from_secs(3)).await;
-        ensure!(runs(site)? == before, "the tenant's network changed");
+        ensure!(site.runs(&dpu)? == before, "the tenant's network changed");
         Ok(())
     })
     .await
@@ -221,11 +196,11 @@ async fn tenants_keep_their_network_when_the_database_is_lost() -> Result<()> {
 
 #[tokio::test]
 async fn both_daemons_stop_when_they_are_asked_to() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
-        let host = ready_host(site).await?;
-        let dpu = primary(&host)?.clone();
-        ensure!(site.agent(&dpu)?.stop().await?, "the agent did not end well");
-        ensure!(site.controller.stop().await?, "the controller did not end well");
+    on_site(SitePlan::new(1, 1), async |site| {
+        let host = site.ready_host().await?;
+        let dpu = host.primary()?.clone();
+        ensure!(site.agent(&dpu)?.stop(), "the agent did not end well");
+        ensure!(site.controller.stop(), "the controller did not end well");
         Ok(())
     })
     .await
@@ -233,16 +208,15 @@ async fn both_daemons_stop_when_they_are_asked_to() -> Result<()> {
 
 #[tokio::test]
 async fn a_dpu_that_the_site_knows_again_serves_its_host_again() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
-        let host = ready_host(site).await?;
-        let (dpu, dir) = (primary(&host)?, site.dpu(primary(&host)?)?);
-        let side = || -> Result<HostSide> { Ok(HostSide::of(&Revisions::open(&dir)?.running()?)) };
-        let before = side()?;
+    on_site(SitePlan::new(1, 1), async |site| {
+        let host = site.ready_host().await?;
+        let (dpu, dir) = (host.primary()?, site.dpu(host.primary()?)?);
+        let before = site.host_side(dpu)?;
         site.forget(dpu).await?;
-        until("the DPU to isolate its host", SECS, async || Ok(side()?.is_closed().then_some(()))).await?;
+        until("the DPU to isolate its host", SECS, async || Ok(site.host_side(dpu)?.is_closed().then_some(()))).await?;
         site.add_hosts().await?;
         until("the host to be let out again", SECS, async || {
-            Ok((side()?.open_ports == before.open_ports && Services::of(&dir)?.dhcp_runs()).then_some(()))
+            Ok((site.host_side(dpu)?.open_ports == before.open_ports && Services::of(&dir)?.dhcp_runs()).then_some(()))
         })
         .await
     })
@@ -251,7 +225,7 @@ async fn a_dpu_that_the_site_knows_again_serves_its_host_again() -> Result<()> {
 
 #[tokio::test]
 async fn a_bmc_that_refuses_for_a_while_holds_the_host_and_no_longer() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
+    on_site(SitePlan::new(1, 1), async |site| {
         let host = with_instance(site).await?;
         site.set_bmc_faults(&host.name, &BmcFaults { refuse_resets: 3, ..BmcFaults::default() })?;
         site.reaches(&host, "Assigned/Ready", SECS).await?;

@@ -1,25 +1,20 @@
 //! The life of an instance on a whole site: what its tenant sees follows from what the DPUs said, and from nothing else.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use proto::{
     forge::{DpuNetworkStatus, Instance, TenantState},
     health::{HealthProbeSuccess, HealthReport},
-    site::{DpuStatus, HostHistoryRequest},
+    site::DpuStatus,
 };
-use testbed::{
-    DpuPlan, Fault, FaultKind, HostPlan, HostSide, Revisions, Scenario, Site, SitePlan, Step, on_site, until,
-};
+use testbed::{DpuPlan, Fault, FaultKind, HostPlan, SECS, Scenario, Site, SitePlan, Step, is_current, on_site, until};
 use tokio::time::{Duration, Instant, sleep};
 
-const SECS: f64 = 40.0;
 /// How long something that must not happen is waited for.
 const NEVER: Duration = Duration::from_secs(4);
 
 /// A host with its DPUs in order, and a VPC with two prefixes.
 async fn ready_host(site: &Site) -> Result<(HostPlan, Vec<String>)> {
-    let host = site.host(0)?;
-    site.reaches(&host, "Ready", SECS).await?;
-    site.dpus_ready(&host, SECS).await?;
+    let host = site.ready_host().await?;
     let vpc = site.create_vpc("blue", &["10.20.0.0/24", "10.20.1.0/24"]).await?;
     Ok((host, vpc.prefixes.into_iter().map(|prefix| prefix.id).collect()))
 }
@@ -31,22 +26,8 @@ async fn ready_instance(site: &Site) -> Result<(HostPlan, Instance, Vec<String>)
     Ok((host, instance, prefixes))
 }
 
-fn is_current(dpu: &DpuStatus) -> bool {
-    dpu.healthy
-        && dpu.applied_network_config_version == dpu.desired_network_config_version
-        && dpu.applied_instance_network_config_version == dpu.desired_instance_network_config_version
-}
-
 async fn held(site: &Site) -> Result<Vec<String>> {
     Ok(site.instance_addresses().await?.into_iter().map(|address| address.address).collect())
-}
-
-fn primary(host: &HostPlan) -> Result<&DpuPlan> {
-    host.dpus.first().context("a host without DPU")
-}
-
-fn host_side(site: &Site, dpu: &DpuPlan) -> Result<HostSide> {
-    Ok(HostSide::of(&Revisions::open(&site.dpu(dpu)?)?.running()?))
 }
 
 /// Fails if `wrong` is ever the case within a few seconds.
@@ -61,7 +42,7 @@ async fn never(what: &str, mut wrong: impl AsyncFnMut() -> Result<bool>) -> Resu
 
 #[tokio::test]
 async fn an_instance_is_ready_only_after_both_dpus_said_so() -> Result<()> {
-    on_site(SitePlan::new(1, 2)?, async |site| {
+    on_site(SitePlan::new(1, 2), async |site| {
         let (host, prefixes) = ready_host(site).await?;
         let instance = site.create_instance(&host, "web", &[&prefixes[0]]).await?;
         ensure!(site.tenant_state(&instance).await? == TenantState::Provisioning, "not provisioning at first");
@@ -74,10 +55,10 @@ async fn an_instance_is_ready_only_after_both_dpus_said_so() -> Result<()> {
             Ok((state == TenantState::Ready).then_some(()))
         })
         .await?;
-        let side = host_side(site, primary(&host)?)?;
+        let side = site.host_side(host.primary()?)?;
         let address = held(site).await?;
         ensure!(side.announced.contains(&format!("{}/32", address[0])), "{address:?} is not announced: {side:?}");
-        let served = std::fs::read_to_string(site.dpu(primary(&host)?)?.join("kea-dhcp4.running"))?;
+        let served = std::fs::read_to_string(site.dpu(host.primary()?)?.join("kea-dhcp4.running"))?;
         ensure!(served.contains(&address[0]), "DHCP does not serve {address:?}: {served}");
         Ok(())
     })
@@ -86,10 +67,10 @@ async fn an_instance_is_ready_only_after_both_dpus_said_so() -> Result<()> {
 
 #[tokio::test]
 async fn a_stale_acknowledgement_never_makes_an_instance_ready() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
+    on_site(SitePlan::new(1, 1), async |site| {
         let (host, prefixes) = ready_host(site).await?;
         let before = site.dpu_status(&host).await?;
-        let dpu = primary(&host)?.clone();
+        let dpu = host.primary()?.clone();
         site.agent(&dpu)?.kill();
         let instance = site.create_instance(&host, "web", &[&prefixes[0]]).await?;
         let old = before[0].applied_network_config_version.clone();
@@ -127,7 +108,7 @@ fn healthy_report(dpu: &DpuPlan, version: &str, instance: &Instance) -> DpuNetwo
 
 #[tokio::test]
 async fn a_deleted_instance_keeps_its_address_until_every_dpu_let_go() -> Result<()> {
-    on_site(SitePlan::new(1, 2)?, async |site| {
+    on_site(SitePlan::new(1, 2), async |site| {
         let (host, instance, _) = ready_instance(site).await?;
         let address = held(site).await?;
         ensure!(address.len() == 1, "{address:?}");
@@ -151,18 +132,15 @@ async fn a_deleted_instance_keeps_its_address_until_every_dpu_let_go() -> Result
         .await?;
         site.reaches(&host, "Ready", SECS).await?;
         ensure!(site.instance(&instance).await?.is_none(), "the instance is still there");
-        ensure!(
-            !host_side(site, primary(&host)?)?.announced.contains(&format!("{}/32", address[0])),
-            "still announced"
-        );
+        ensure!(!site.host_side(host.primary()?)?.announced.contains(&format!("{}/32", address[0])), "still announced");
         Ok(())
     })
     .await
 }
 
 #[tokio::test]
-async fn a_live_update_keeps_the_old_address_until_every_dpu_runs_the_new_one() -> Result<()> {
-    on_site(SitePlan::new(1, 2)?, async |site| {
+async fn a_live_update_keeps_the_old_address_until_all_dpus_change() -> Result<()> {
+    on_site(SitePlan::new(1, 2), async |site| {
         let (host, instance, prefixes) = ready_instance(site).await?;
         let old = held(site).await?;
         let second = host.dpus[1].clone();
@@ -193,10 +171,10 @@ async fn a_live_update_keeps_the_old_address_until_every_dpu_runs_the_new_one() 
 
 #[tokio::test]
 async fn a_configuration_that_nvue_refuses_is_never_acknowledged() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
+    on_site(SitePlan::new(1, 1), async |site| {
         let (host, prefixes) = ready_host(site).await?;
-        let dpu = primary(&host)?;
-        let before = host_side(site, dpu)?;
+        let dpu = host.primary()?;
+        let before = site.host_side(dpu)?;
         let mut scenario = Scenario::default();
         scenario.nv.faults.push(Fault {
             on: Step::Apply,
@@ -217,7 +195,7 @@ async fn a_configuration_that_nvue_refuses_is_never_acknowledged() -> Result<()>
             Ok(site.tenant_state(&instance).await? == TenantState::Ready)
         })
         .await?;
-        ensure!(host_side(site, dpu)? == before, "what ran before does not run any more");
+        ensure!(site.host_side(dpu)? == before, "what ran before does not run any more");
         site.dpu(dpu)?.set_scenario(&Scenario::default())?;
         site.reaches(&host, "Assigned/Ready", SECS).await
     })
@@ -226,10 +204,10 @@ async fn a_configuration_that_nvue_refuses_is_never_acknowledged() -> Result<()>
 
 #[tokio::test]
 async fn a_configuration_that_cuts_a_dpu_off_is_taken_back() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
+    on_site(SitePlan::new(1, 1), async |site| {
         let (host, prefixes) = ready_host(site).await?;
-        let dpu = primary(&host)?;
-        let before = host_side(site, dpu)?;
+        let dpu = host.primary()?;
+        let before = site.host_side(dpu)?;
         // Only a tenant's configuration has access lists.
         let mut scenario = Scenario::default();
         scenario.bgp.cut_while = Some(vec!["acl".into()]);
@@ -240,7 +218,7 @@ async fn a_configuration_that_cuts_a_dpu_off_is_taken_back() -> Result<()> {
             Ok(dpus.iter().any(|dpu| !dpu.network_config_error.is_empty()).then_some(()))
         })
         .await?;
-        ensure!(host_side(site, dpu)? == before, "what ran before does not run again");
+        ensure!(site.host_side(dpu)? == before, "what ran before does not run again");
         ensure!(site.tenant_state(&instance).await? != TenantState::Ready, "ready although the DPU was cut off");
         site.dpu(dpu)?.set_scenario(&Scenario::default())?;
         site.reaches(&host, "Assigned/Ready", SECS).await
@@ -250,9 +228,9 @@ async fn a_configuration_that_cuts_a_dpu_off_is_taken_back() -> Result<()> {
 
 #[tokio::test]
 async fn an_uplink_that_is_down_holds_the_host_and_explain_says_so() -> Result<()> {
-    on_site(SitePlan::new(1, 2)?, async |site| {
+    on_site(SitePlan::new(1, 2), async |site| {
         let (host, prefixes) = ready_host(site).await?;
-        let dpu = primary(&host)?;
+        let dpu = host.primary()?;
         site.create_instance(&host, "web", &[&prefixes[0]]).await?;
         let mut scenario = Scenario::default();
         scenario.bgp.peers.insert("p0_if".into(), "Active".into());
@@ -275,7 +253,7 @@ async fn an_uplink_that_is_down_holds_the_host_and_explain_says_so() -> Result<(
 
 #[tokio::test]
 async fn instances_never_share_an_address_or_a_host() -> Result<()> {
-    on_site(SitePlan::new(3, 1)?, async |site| {
+    on_site(SitePlan::new(3, 1), async |site| {
         let (_, prefixes) = ready_host(site).await?;
         let hosts = site.plan.hosts.clone();
         for host in &hosts {
@@ -300,11 +278,10 @@ async fn instances_never_share_an_address_or_a_host() -> Result<()> {
 
 #[tokio::test]
 async fn a_new_host_is_discovered_and_becomes_ready() -> Result<()> {
-    on_site(SitePlan { initial_state: String::new(), ..SitePlan::new(1, 2)? }, async |site| {
+    on_site(SitePlan { initial_state: String::new(), ..SitePlan::new(1, 2) }, async |site| {
         let host = site.host(0)?;
         site.reaches(&host, "Ready", 90.0).await?;
-        let request = HostHistoryRequest { host: host.name.clone(), limit: 200, ..HostHistoryRequest::default() };
-        let steps = site.operator()?.get_host_history(request).await?.into_inner().transitions;
+        let steps = site.history(&host).await?;
         ensure!(steps.iter().any(|step| step.from.contains("Discover")), "nobody discovered it: {steps:#?}");
         site.dpus_ready(&host, SECS).await
     })

@@ -3,9 +3,7 @@
 use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
-use testbed::{Site, SitePlan, on_site, until};
-
-const SECS: f64 = 40.0;
+use testbed::{SECS, Site, SitePlan, on_site, until};
 
 /// The configuration that a DPU's agent wrote last, as it was given to NVUE.
 fn written(site: &Site, dpu: &str) -> Result<String> {
@@ -14,13 +12,13 @@ fn written(site: &Site, dpu: &str) -> Result<String> {
 }
 
 #[tokio::test]
-async fn a_host_in_quarantine_is_cut_off_by_all_its_dpus_until_that_ends() -> Result<()> {
-    on_site(SitePlan::new(2, 2)?, async |site| {
+async fn all_dpus_cut_off_a_host_in_quarantine_until_it_ends() -> Result<()> {
+    on_site(SitePlan::new(2, 2), async |site| {
         let (host, other) = (site.host(0)?, site.host(1)?);
         site.dpus_ready(&host, SECS).await?;
         site.dpus_ready(&other, SECS).await?;
         let version = async |site: &Site| Ok::<_, anyhow::Error>(site.host_detail(&host).await?.network_config_version);
-        let before = (version(site).await?, written(site, "host-1-dpu-1")?, written(site, "host-2-dpu-1")?);
+        let before = (version(site).await?, written(site, "host-1-dpu0")?, written(site, "host-2-dpu0")?);
 
         let said = site.must("dpu quarantine host-1 --reason scan")?;
         ensure!(said.contains("block all its traffic once they have applied it"), "{said}");
@@ -29,10 +27,10 @@ async fn a_host_in_quarantine_is_cut_off_by_all_its_dpus_until_that_ends() -> Re
         ensure!(shown.contains("all traffic is blocked: scan"), "{shown}");
         ensure!(site.must("host list")?.contains("in quarantine"), "it is not in the list");
         site.dpus_ready(&host, SECS).await?;
-        for dpu in ["host-1-dpu-1", "host-1-dpu-2"] {
+        for dpu in ["host-1-dpu0", "host-1-dpu1"] {
             ensure!(written(site, dpu)?.contains("deny"), "{dpu} lets traffic through");
         }
-        ensure!(written(site, "host-2-dpu-1")? == before.2, "another host is touched");
+        ensure!(written(site, "host-2-dpu0")? == before.2, "another host is touched");
         let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
         let refused = site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await;
         let refusal = refused.err().context("a tenant got the host")?.to_string();
@@ -41,7 +39,7 @@ async fn a_host_in_quarantine_is_cut_off_by_all_its_dpus_until_that_ends() -> Re
         site.must("dpu quarantine host-1 --clear")?;
         site.dpus_ready(&host, SECS).await?;
         until("the DPU to let traffic through", SECS, async || {
-            Ok((written(site, "host-1-dpu-1")? == before.1).then_some(()))
+            Ok((written(site, "host-1-dpu0")? == before.1).then_some(()))
         })
         .await?;
         ensure!(!site.must("host list")?.contains("in quarantine"), "it is still in the list");
@@ -55,7 +53,7 @@ async fn a_host_in_quarantine_is_cut_off_by_all_its_dpus_until_that_ends() -> Re
 async fn a_host_that_is_too_long_in_its_state_shows_everywhere() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let pack = dir.path().join("rules");
-    let mut plan = SitePlan::new(2, 1)?;
+    let mut plan = SitePlan::new(2, 1);
     let copied = std::process::Command::new("cp").arg("-r").args([&plan.rules, &pack]).status()?;
     ensure!(copied.success(), "the pack cannot be copied");
     plan.rules.clone_from(&pack);
@@ -69,8 +67,7 @@ async fn a_host_that_is_too_long_in_its_state_shows_everywhere() -> Result<()> {
         site.dpus_ready(&host, SECS).await?;
         // A DPU that does not report holds the host.
         site.agent(&host.dpus[0])?.kill();
-        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
-        site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+        site.rent(&host).await?;
         site.reaches(&host, "Assigned/WaitingForNetworkConfig", SECS).await?;
         let late = "hosts_above_sla{state=\"Assigned/WaitingForNetworkConfig\"}";
         ensure!(site.metric(late)?.is_none(), "it counts as late too early");
@@ -93,14 +90,13 @@ async fn a_host_that_is_too_long_in_its_state_shows_everywhere() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_security_group_reaches_the_dpus_and_counts_once_they_have_confirmed_it() -> Result<()> {
-    on_site(SitePlan::new(1, 2)?, async |site| {
+async fn a_security_group_counts_once_the_dpus_have_confirmed_it() -> Result<()> {
+    on_site(SitePlan::new(1, 2), async |site| {
         let host = site.host(0)?;
         site.dpus_ready(&host, SECS).await?;
-        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
-        let instance = site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+        let instance = site.rent(&host).await?;
         site.reaches(&host, "Assigned/Ready", SECS).await?;
-        let before = written(site, "host-1-dpu-1")?;
+        let before = written(site, "host-1-dpu0")?;
         ensure!(!before.contains("p0005_"), "there is a security group already");
 
         let file = site.directory().join("web.yaml");
@@ -113,22 +109,22 @@ async fn a_security_group_reaches_the_dpus_and_counts_once_they_have_confirmed_i
         site.must("security-group attach web --vpc blue")?;
         until("the tenant to see that the DPU has the group", SECS, async || {
             let ready = site.tenant_state(&instance).await? == proto::forge::TenantState::Ready;
-            Ok((ready && written(site, "host-1-dpu-1")?.contains("p0005_")).then_some(()))
+            Ok((ready && written(site, "host-1-dpu0")?.contains("p0005_")).then_some(()))
         })
         .await?;
-        ensure!(written(site, "host-1-dpu-1")?.contains("443"), "its rules are not there");
+        ensure!(written(site, "host-1-dpu0")?.contains("443"), "its rules are not there");
         ensure!(!site.sitectl("security-group delete web")?.0, "it is in use");
 
         fs::write(&file, rules.replace("443", "8443"))?;
         site.must(&put)?;
         until("the DPU to have the changed group", SECS, async || {
             let ready = site.tenant_state(&instance).await? == proto::forge::TenantState::Ready;
-            Ok((ready && written(site, "host-1-dpu-1")?.contains("8443")).then_some(()))
+            Ok((ready && written(site, "host-1-dpu0")?.contains("8443")).then_some(()))
         })
         .await?;
         site.must("security-group detach --vpc blue")?;
         until("the DPU to be without it", SECS, async || {
-            Ok((!written(site, "host-1-dpu-1")?.contains("p0005_")).then_some(()))
+            Ok((!written(site, "host-1-dpu0")?.contains("p0005_")).then_some(()))
         })
         .await?;
         site.must("security-group delete web").map(drop)
@@ -137,15 +133,15 @@ async fn a_security_group_reaches_the_dpus_and_counts_once_they_have_confirmed_i
 }
 
 #[tokio::test]
-async fn an_instance_in_a_dual_stack_vpc_has_addresses_of_both_families() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
+async fn an_instance_in_a_dual_stack_vpc_has_both_addresses() -> Result<()> {
+    on_site(SitePlan::new(1, 1), async |site| {
         let host = site.host(0)?;
         site.dpus_ready(&host, SECS).await?;
         let said = site.must("vpc create blue --tenant acme --prefix 10.20.0.0/24 --prefix 2001:db8:20::/64")?;
         ensure!(said.contains("10.20.0.0/24 2001:db8:20::/64"), "{said}");
         site.must("instance create --host host-1 --vpc blue --name web")?;
         site.reaches(&host, "Assigned/Ready", SECS).await?;
-        let config = written(site, "host-1-dpu-1")?;
+        let config = written(site, "host-1-dpu0")?;
         ensure!(config.contains("2001:db8:20::1/64") && config.contains("10.20.0.1/24"), "{config}");
         let shown = site.must("instance show web")?;
         ensure!(shown.contains("10.20.0.2 2001:db8:20::2"), "{shown}");
@@ -155,17 +151,16 @@ async fn an_instance_in_a_dual_stack_vpc_has_addresses_of_both_families() -> Res
 }
 
 #[tokio::test]
-async fn with_certificates_agents_speak_of_their_dpus_and_operators_run_the_site() -> Result<()> {
-    on_site(SitePlan { tls: true, ..SitePlan::new(1, 2)? }, async |site| {
+async fn with_certificates_everybody_has_calls_of_their_own() -> Result<()> {
+    on_site(SitePlan { tls: true, ..SitePlan::new(1, 2) }, async |site| {
         let host = site.host(0)?;
         site.dpus_ready(&host, SECS).await?;
-        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
-        site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+        site.rent(&host).await?;
         site.reaches(&host, "Assigned/Ready", SECS).await?;
         ensure!(site.must("host list")?.contains("Assigned/Ready"), "an operator cannot see the host");
 
         // With a DPU's certificate nobody is an operator, and a DPU with another's loses nothing.
-        let (fine, said) = site.sitectl_as("host list", "dpus/host-1-dpu-1")?;
+        let (fine, said) = site.sitectl_as("host list", "dpus/host-1-dpu0")?;
         ensure!(!fine && said.contains("may not call /site.Site/ListHosts"), "{said}");
         let dpu = host.dpus[0].clone();
         let before = written(site, &dpu.name)?;
@@ -184,8 +179,8 @@ async fn with_certificates_agents_speak_of_their_dpus_and_operators_run_the_site
 }
 
 #[tokio::test]
-async fn dpus_that_were_off_until_their_certificates_were_over_come_back_by_themselves() -> Result<()> {
-    on_site(SitePlan { tls: true, certificates_over: true, ..SitePlan::new(1, 2)? }, async |site| {
+async fn dpus_with_expired_certificates_come_back_by_themselves() -> Result<()> {
+    on_site(SitePlan { tls: true, certificates_over: true, ..SitePlan::new(1, 2) }, async |site| {
         let host = site.host(0)?;
         site.dpus_ready(&host, SECS).await?;
         let renewed = "grpc_calls_total{method=\"forge.Forge/RenewMachineCertificate\",code=\"Ok\"}";

@@ -3,10 +3,9 @@
 use std::{fs, path::Path, process::Command, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
-use testbed::{Site, SitePlan, on_site, until};
+use testbed::{SECS, Site, SitePlan, on_site, until};
 use tokio::time::sleep;
 
-const SECS: f64 = 40.0;
 const GATE: &str = r#"// While the auditors are on a host, no tenant gets it.
 probe("Audit");
 classification("StopProvisioning");
@@ -31,8 +30,8 @@ fn copy_of_the_pack(from: &Path, to: &Path) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_gate_that_is_added_holds_a_host_until_the_rules_are_rolled_back() -> Result<()> {
-    on_site(SitePlan::new(1, 1)?, async |site| {
+async fn an_added_gate_holds_a_host_until_the_rules_are_rolled_back() -> Result<()> {
+    on_site(SitePlan::new(1, 1), async |site| {
         let host = site.host(0)?;
         site.dpus_ready(&host, SECS).await?;
         let pack = site.directory().join("my-rules");
@@ -53,8 +52,7 @@ async fn a_gate_that_is_added_holds_a_host_until_the_rules_are_rolled_back() -> 
 
         let alert = "health insert host-1 --probe Audit --classification StopProvisioning --message audit";
         site.must(alert)?;
-        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
-        site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+        site.rent(&host).await?;
         until("the audit to hold the host", SECS, async || {
             let seen = site.explain(&host).await?;
             Ok((seen.gate == "provisioning_allowed" && seen.reason == "Waiting for the audit to end").then_some(()))
@@ -79,10 +77,10 @@ async fn offered(site: &Site, taken: f64, refused: f64) -> Result<()> {
 }
 
 #[tokio::test]
-async fn rules_written_in_quick_succession_are_read_once_and_a_bad_pack_shows_until_it_is_mended() -> Result<()> {
+async fn quick_changes_of_rules_are_read_once_and_bad_ones_show() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let pack = dir.path().join("rules");
-    let mut plan = SitePlan::new(1, 1)?;
+    let mut plan = SitePlan::new(1, 1);
     copy_of_the_pack(&plan.rules, &pack)?;
     plan.rules.clone_from(&pack);
     on_site(plan, async |site| {
@@ -120,12 +118,11 @@ async fn rules_written_in_quick_succession_are_read_once_and_a_bad_pack_shows_un
 }
 
 #[tokio::test]
-async fn a_pack_that_lacks_the_state_of_a_host_is_refused_and_names_the_host() -> Result<()> {
-    on_site(SitePlan::new(2, 1)?, async |site| {
+async fn a_pack_without_a_hosts_state_is_refused_and_names_the_host() -> Result<()> {
+    on_site(SitePlan::new(2, 1), async |site| {
         let host = site.host(0)?;
         site.dpus_ready(&host, SECS).await?;
-        let vpc = site.create_vpc("blue", &["10.20.0.0/24"]).await?;
-        site.create_instance(&host, "web", &[&vpc.prefixes[0].id]).await?;
+        site.rent(&host).await?;
         site.reaches(&host, "Assigned/Ready", SECS).await?;
         let pack = site.directory().join("my-rules");
         copy_of_the_pack(&site.plan.rules, &pack)?;

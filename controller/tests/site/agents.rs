@@ -1,6 +1,6 @@
 //! What DPU agents are told, and what their reports do.
 
-use crate::support::{Database, TestSite, acknowledgement, alert, allocation, dpu, host, interface};
+use crate::support::{Database, TestSite, acknowledgement, alert, dpu, healthy, host};
 use proto::{common, forge, health};
 use tonic::Code;
 
@@ -10,11 +10,11 @@ on_each_database! {
     a_known_dpu_without_a_loopback_is_not_ready_but_known,
     a_forgotten_dpu_hears_not_found_and_its_reports_are_refused,
     a_site_that_never_had_a_dpu_tells_none_to_isolate_its_host,
-    without_its_database_a_site_says_unavailable_and_never_not_found,
+    without_its_database_a_site_never_says_not_found,
     a_malformed_report_is_refused_with_its_field,
-    an_unreadable_host_version_acknowledges_nothing_but_the_report_counts,
+    an_unreadable_version_acknowledges_nothing_but_is_kept,
     interfaces_count_only_with_an_instance_version,
-    the_site_stamps_source_and_time_and_keeps_since_when_an_alert_is_there,
+    the_site_stamps_reports_and_keeps_since_when_an_alert_is,
     a_report_marks_its_host_for_decision,
     the_last_report_of_every_dpu_can_be_listed,
 }
@@ -65,9 +65,8 @@ async fn only_an_unknown_dpu_hears_not_found(database: &Database) {
 
 async fn a_known_dpu_without_a_loopback_is_not_ready_but_known(database: &Database) {
     let site = TestSite::start(&database.url).await;
-    let mut tx = site.store.write().await.unwrap();
-    tx.release_address("10.180.62.1".parse().unwrap(), dpu(1, 0).as_str()).await.unwrap();
-    tx.commit().await.unwrap();
+    let loopback = "10.180.62.1".parse().unwrap();
+    site.write(async |tx| tx.release_address(loopback, dpu(1, 0).as_str()).await.unwrap()).await;
     let status = site.config(&dpu(1, 0)).await.unwrap_err();
     assert_eq!(status.code(), Code::FailedPrecondition);
     assert!(status.message().contains("has no loopback address yet"), "{status}");
@@ -76,9 +75,7 @@ async fn a_known_dpu_without_a_loopback_is_not_ready_but_known(database: &Databa
 async fn a_forgotten_dpu_hears_not_found_and_its_reports_are_refused(database: &Database) {
     let site = TestSite::start(&database.url).await;
     let config = site.config(&dpu(1, 1)).await.unwrap();
-    let mut tx = site.store.write().await.unwrap();
-    tx.forget_dpu(&dpu(1, 1)).await.unwrap();
-    tx.commit().await.unwrap();
+    site.forget_dpu(&dpu(1, 1)).await;
     assert_eq!(site.config(&dpu(1, 1)).await.unwrap_err().code(), Code::NotFound);
     assert_eq!(site.report(acknowledgement(&dpu(1, 1), &config)).await.unwrap_err().code(), Code::NotFound);
     assert!(site.config(&dpu(1, 0)).await.is_ok());
@@ -88,7 +85,7 @@ async fn a_site_that_never_had_a_dpu_tells_none_to_isolate_its_host(database: &D
     let site = TestSite::with_hosts(&database.url, 0).await;
     assert!(site.store.is_new());
     let asked = site.config(&dpu(1, 0)).await.unwrap_err();
-    let reported = site.report(healthy(1, 0)).await.unwrap_err();
+    let reported = site.report(healthy(&dpu(1, 0))).await.unwrap_err();
     for refusal in [asked, reported] {
         assert_eq!(refusal.code(), Code::FailedPrecondition);
         assert!(refusal.message().starts_with("the site knows no DPU at all"), "{refusal}");
@@ -98,32 +95,22 @@ async fn a_site_that_never_had_a_dpu_tells_none_to_isolate_its_host(database: &D
     let site = TestSite::with_hosts(&database.url, 1).await;
     assert!(!site.store.is_new());
     assert_eq!(site.config(&dpu(9, 0)).await.unwrap_err().code(), Code::NotFound);
-    let mut tx = site.store.write().await.unwrap();
-    tx.forget_host(&host(1)).await.unwrap();
-    tx.commit().await.unwrap();
+    site.forget_host(1).await;
     assert_eq!(site.config(&dpu(1, 0)).await.unwrap_err().code(), Code::NotFound);
-    assert_eq!(site.report(healthy(1, 0)).await.unwrap_err().code(), Code::NotFound);
+    assert_eq!(site.report(healthy(&dpu(1, 0))).await.unwrap_err().code(), Code::NotFound);
 }
 
-async fn without_its_database_a_site_says_unavailable_and_never_not_found(database: &Database) {
+async fn without_its_database_a_site_never_says_not_found(database: &Database) {
     let site = TestSite::start(&database.url).await;
     site.store.close().await;
     assert_eq!(site.config(&dpu(1, 0)).await.unwrap_err().code(), Code::Unavailable);
     assert_eq!(site.config(&dpu(9, 0)).await.unwrap_err().code(), Code::Unavailable);
 }
 
-fn healthy(n: u32, place: u32) -> forge::DpuNetworkStatus {
-    forge::DpuNetworkStatus {
-        dpu_machine_id: Some((&dpu(n, place)).into()),
-        dpu_health: Some(health::HealthReport::default()),
-        ..Default::default()
-    }
-}
-
 async fn a_malformed_report_is_refused_with_its_field(database: &Database) {
     let site = TestSite::start(&database.url).await;
     let report = |change: fn(&mut forge::DpuNetworkStatus)| {
-        let mut status = healthy(1, 0);
+        let mut status = healthy(&dpu(1, 0));
         change(&mut status);
         status
     };
@@ -178,9 +165,9 @@ async fn a_malformed_report_is_refused_with_its_field(database: &Database) {
     assert_eq!(tx.observation(&dpu(1, 0)).await.unwrap(), None);
 }
 
-async fn an_unreadable_host_version_acknowledges_nothing_but_the_report_counts(database: &Database) {
+async fn an_unreadable_version_acknowledges_nothing_but_is_kept(database: &Database) {
     let site = TestSite::start(&database.url).await;
-    let mut status = healthy(1, 0);
+    let mut status = healthy(&dpu(1, 0));
     status.network_config_version = Some("latest".into());
     status.network_config_error = Some("nv config apply failed".into());
     site.report(status).await.unwrap();
@@ -191,17 +178,17 @@ async fn an_unreadable_host_version_acknowledges_nothing_but_the_report_counts(d
 
 async fn interfaces_count_only_with_an_instance_version(database: &Database) {
     let site = TestSite::start(&database.url).await;
-    let mut status = healthy(1, 0);
+    let mut status = healthy(&dpu(1, 0));
     status.interfaces = vec![Default::default(); 3];
     site.report(status.clone()).await.unwrap();
     let mut tx = site.store.read().await.unwrap();
     assert_eq!(tx.observation(&dpu(1, 0)).await.unwrap().unwrap().details.interfaces.len(), 0);
 }
 
-async fn the_site_stamps_source_and_time_and_keeps_since_when_an_alert_is_there(database: &Database) {
+async fn the_site_stamps_reports_and_keeps_since_when_an_alert_is(database: &Database) {
     let site = TestSite::start(&database.url).await;
     let with = |alerts: Vec<health::HealthProbeAlert>| {
-        let mut status = healthy(1, 0);
+        let mut status = healthy(&dpu(1, 0));
         let future = Some(prost_types::Timestamp { seconds: 4_000_000_000, nanos: 0 });
         status.dpu_health =
             Some(health::HealthReport { source: "me".into(), observed_at: future, alerts, ..Default::default() });
@@ -229,7 +216,7 @@ async fn the_site_stamps_source_and_time_and_keeps_since_when_an_alert_is_there(
 
 async fn a_report_marks_its_host_for_decision(database: &Database) {
     let site = TestSite::start(&database.url).await;
-    site.report(healthy(2, 1)).await.unwrap();
+    site.report(healthy(&dpu(2, 1))).await.unwrap();
     assert_eq!(site.dirty.take().await, [host(2)]);
 }
 
@@ -238,7 +225,7 @@ async fn the_last_report_of_every_dpu_can_be_listed(database: &Database) {
     let site = TestSite::start(&database.url).await;
     let vpc = site.vpc("blue", &["192.0.2.0/24"]).await;
     site.acknowledge_all(1).await;
-    let allocated = site.allocate(allocation(1, vec![interface(&vpc.prefixes[0])])).await.unwrap();
+    let allocated = site.rent(1, &vpc).await;
     site.use_admin_network(&host(1), false).await;
     site.acknowledge(&dpu(1, 0)).await;
     let all = site

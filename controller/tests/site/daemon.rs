@@ -1,75 +1,17 @@
 //! The daemon as a whole: what it serves, what it refuses, and how it stops.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, time::Duration};
 
-use controller::{Config, ServeError, serve};
-use proto::{
-    forge::{self, forge_client::ForgeClient},
-    site::{ListRulePacksRequest, site_client::SiteClient},
-};
+use controller::{Config, serve};
+use proto::{forge, site::ListRulePacksRequest};
 use sqlx::{Connection, Row};
-use tokio::{sync::oneshot, task::JoinHandle};
-use tonic::{
-    Code, Request,
-    transport::{Channel, Endpoint},
-};
+use tokio::sync::oneshot;
+use tonic::{Code, Request};
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
-use crate::support::{Database, dpu, site_text};
+use crate::support::{Database, change_pack, config, copy_pack, dpu, eventually, healthy, refused, site_text, start};
 
-pub(crate) struct Daemon {
-    pub(crate) address: String,
-    stop: oneshot::Sender<()>,
-    pub(crate) task: JoinHandle<Result<(), ServeError>>,
-}
-
-/// A config in `dir`, for the first start if it has no database yet; each text is added to it.
-pub(crate) fn config(dir: &Path, more: &str) -> Config {
-    let pack = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rules/managed_host");
-    fs::write(dir.join("site.yaml"), site_text(1)).unwrap();
-    let text = format!(
-        "listen = '127.0.0.1:0'\nmetrics_listen = '127.0.0.1:0'\ndatabase = 'sqlite:site.db'\nrules = '{}'\n\
-         site_file = 'site.yaml'\naddress_file = 'address'\n{more}",
-        pack.display()
-    );
-    fs::write(dir.join("config.toml"), text).unwrap();
-    let new_site = !dir.join("site.db").exists();
-    Config { new_site, ..Config::read(&dir.join("config.toml")).unwrap() }
-}
-
-pub(crate) async fn start(dir: &Path, config: Config) -> Daemon {
-    let (stop, stopped) = oneshot::channel();
-    let task = tokio::spawn(serve(config, async {
-        let _ = stopped.await;
-    }));
-    let address = loop {
-        if let Ok(address) = fs::read_to_string(dir.join("address")) {
-            break address.trim().to_owned();
-        }
-        assert!(!task.is_finished(), "{:?}", task.await);
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    };
-    Daemon { address, stop, task }
-}
-
-impl Daemon {
-    async fn client(&self) -> ForgeClient<Channel> {
-        let endpoint = Endpoint::from_shared(format!("http://{}", self.address)).unwrap();
-        ForgeClient::new(endpoint.connect().await.unwrap()).max_encoding_message_size(64 << 20)
-    }
-
-    pub(crate) async fn stop(self) {
-        self.stop.send(()).unwrap();
-        self.task.await.unwrap().unwrap();
-    }
-}
-
-/// Why a daemon does not start.
-pub(crate) async fn refused(config: Config) -> String {
-    serve(config, std::future::pending()).await.unwrap_err().to_string()
-}
-
-fn ask(n: u32) -> Request<forge::ManagedHostNetworkConfigRequest> {
+fn ask(n: usize) -> Request<forge::ManagedHostNetworkConfigRequest> {
     Request::new(forge::ManagedHostNetworkConfigRequest { dpu_machine_id: Some((&dpu(n, 0)).into()) })
 }
 
@@ -77,18 +19,17 @@ fn ask(n: u32) -> Request<forge::ManagedHostNetworkConfigRequest> {
 async fn a_daemon_serves_stops_and_serves_the_same_again() {
     let dir = tempfile::tempdir().unwrap();
     let daemon = start(dir.path(), config(dir.path(), "")).await;
-    let mut client = daemon.client().await;
+    let mut client = daemon.forge().await;
     let before = client.get_managed_host_network_config(ask(1)).await.unwrap().into_inner();
     assert_eq!(client.get_managed_host_network_config(ask(9)).await.unwrap_err().code(), Code::NotFound);
-    let channel = Endpoint::from_shared(format!("http://{}", daemon.address)).unwrap().connect().await.unwrap();
+    let channel = daemon.channel().await;
     let check = HealthCheckRequest { service: "forge.Forge".into() };
     assert_eq!(HealthClient::new(channel).check(check).await.unwrap().into_inner().status, 1);
     drop(client);
     daemon.stop().await;
 
-    fs::remove_file(dir.path().join("address")).unwrap();
     let daemon = start(dir.path(), config(dir.path(), "")).await;
-    let after = daemon.client().await.get_managed_host_network_config(ask(1)).await.unwrap().into_inner();
+    let after = daemon.forge().await.get_managed_host_network_config(ask(1)).await.unwrap().into_inner();
     assert_eq!(before, after);
     daemon.stop().await;
 }
@@ -100,16 +41,12 @@ async fn metrics_tell_hosts_calls_and_rules() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     config.metrics_listen = Some(free);
     let daemon = start(dir.path(), config).await;
-    let mut client = daemon.client().await;
+    let mut client = daemon.forge().await;
     client.get_managed_host_network_config(ask(1)).await.unwrap();
     client.get_managed_host_network_config(ask(9)).await.unwrap_err();
     let day_ago = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs().cast_signed() - 86_400;
-    let report = forge::DpuNetworkStatus {
-        dpu_machine_id: Some((&dpu(1, 0)).into()),
-        dpu_health: Some(Default::default()),
-        client_certificate_expiry_unix_epoch_secs: Some(day_ago),
-        ..Default::default()
-    };
+    let report =
+        forge::DpuNetworkStatus { client_certificate_expiry_unix_epoch_secs: Some(day_ago), ..healthy(&dpu(1, 0)) };
     client.record_dpu_network_status(report).await.unwrap();
     let text = reqwest::get(format!("http://{free}/metrics")).await.unwrap().text().await.unwrap();
     for line in [
@@ -137,32 +74,21 @@ async fn metrics_tell_hosts_calls_and_rules() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rules_that_changed_while_it_was_away_are_offered_like_any_others() {
+async fn rules_that_changed_meanwhile_are_offered_like_any_others() {
     let dir = tempfile::tempdir().unwrap();
     let pack = dir.path().join("rules");
-    fs::create_dir(&pack).unwrap();
-    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rules/managed_host");
-    for entry in fs::read_dir(shipped).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
-        fs::copy(&entry, pack.join(entry.file_name().unwrap())).unwrap();
-    }
+    copy_pack(&pack);
     let packs_after_start = async |changed_share: f64| {
         let config = Config { rules: Some(pack.clone()), rules_changed_share: changed_share, ..config(dir.path(), "") };
         let daemon = start(dir.path(), config).await;
-        let endpoint = Endpoint::from_shared(format!("http://{}", daemon.address)).unwrap();
-        let mut site = SiteClient::new(endpoint.connect().await.unwrap());
-        let packs = site.list_rule_packs(ListRulePacksRequest {}).await.unwrap().into_inner().packs;
-        drop(site);
+        let packs = daemon.operators().await.list_rule_packs(ListRulePacksRequest {}).await.unwrap().into_inner().packs;
         daemon.stop().await;
-        fs::remove_file(dir.path().join("address")).unwrap();
         packs
     };
     let first = packs_after_start(0.2).await;
     assert_eq!((first.len(), first[0].last_refusal.as_str()), (1, ""));
 
-    let ready = pack.join("ready.rhai");
-    let text = fs::read_to_string(&ready).unwrap();
-    assert!(text.contains("Nothing is requested"));
-    fs::write(&ready, text.replace("Nothing is requested", "Nobody wants it")).unwrap();
+    change_pack(&pack);
     let refused = packs_after_start(0.2).await;
     assert_eq!((refused.len(), refused[0].hash.as_str()), (1, first[0].hash.as_str()));
     assert!(
@@ -186,15 +112,14 @@ async fn a_database_has_one_controller_at_a_time() {
     assert!(!second.is_finished(), "it waits for the first to end");
     first.stop().await;
     fs::remove_file(dir.path().join("address")).unwrap();
-    while !dir.path().join("address").exists() {
-        assert!(!second.is_finished());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let serves = async || dir.path().join("address").exists() || second.is_finished();
+    eventually("the second to serve", serves).await;
+    assert!(!second.is_finished());
     second.abort();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn needs_postgres_a_controller_stops_if_another_one_has_got_its_lock() {
+async fn needs_postgres_a_controller_without_its_lock_stops() {
     let Some(database) = Database::postgres().await else { return };
     let dir = tempfile::tempdir().unwrap();
     let config = Config { database: database.url.clone(), ..config(dir.path(), "") };
@@ -223,7 +148,7 @@ async fn needs_postgres_a_controller_stops_if_another_one_has_got_its_lock() {
 async fn an_oversized_message_is_refused_and_the_next_call_is_served() {
     let dir = tempfile::tempdir().unwrap();
     let daemon = start(dir.path(), config(dir.path(), "")).await;
-    let mut client = daemon.client().await;
+    let mut client = daemon.forge().await;
     let status = forge::DpuNetworkStatus {
         network_config_error: Some("x".repeat(9 << 20)),
         dpu_machine_id: Some((&dpu(1, 0)).into()),

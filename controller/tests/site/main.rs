@@ -1,5 +1,5 @@
-//! The site's data through its public interface: agents and tenants as the protocol sees them, the store, the files that
-//! operators write.
+//! The controller through its public interface: agents, tenants and operators as the protocols see them, hosts that move,
+//! the store, and the files that operators write. `support` is the one site that all rooms stand on.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, which end by panicking")]
 
 #[macro_use]
@@ -7,22 +7,10 @@ mod support;
 
 mod access;
 mod agents;
-mod crowd;
 mod daemon;
-mod documented;
-mod examples;
-mod failing_database;
-mod guarded;
-mod instances;
-mod lost_database;
-mod one_address;
-mod pack_bounds;
-mod places;
-mod renewal;
-mod rule_packs;
-mod security_groups;
-mod site_file;
+mod files;
+mod network;
+mod packs;
+mod reconcile;
+mod sitectl;
 mod store;
-mod updates;
-mod vpc_holders;
-mod vpcs;

@@ -1,18 +1,27 @@
-//! What the whole-system tests and the demo stand on: DPUs and hosts that are simulated, everything else real.
+//! What the tests of all crates and the demo stand on: DPUs and hosts that are simulated, everything else real.
 //!
 //! [`DpuDir`] and what goes with it is a DPU without hardware, whose `nv`, `vtysh` and `supervisorctl` are programs of
-//! this crate. [`serve_bmcs`] is a rack of hosts behind their BMCs. [`Site`] starts the real controller and agents
-//! around them. [`real`] has the real parts: routers, DHCP servers, a database, a BMC.
+//! this crate. [`SimBmc`] is a BMC in the test's own process, [`serve_bmcs`] a rack of hosts behind theirs. [`Site`] starts
+//! the real controller and agents around them. [`real`] has the real parts: routers, DHCP servers, a database, a BMC.
+//! [`Process`] runs whatever is a program, [`until`] waits, and [`host_id`] and its neighbours name the machines.
 
 mod dpu;
 mod host;
+mod names;
+mod process;
 pub mod real;
 mod site;
+mod wait;
 
 pub use dpu::{
     Answer, BgpScenario, DHCP_PROGRAM, DPU_DIR, Daemon, DpuDir, Fault, FaultKind, HostSide, NvArgs, NvScenario,
     Program, ProgramState, Revisions, Scenario, Services, Session, Step, Tree, run_nv, run_supervisorctl, run_vtysh,
     sessions,
 };
-pub use host::{BmcFaults, BmcView, SimHostConfig, SystemConfig, serve_bmcs};
-pub use site::{Binaries, DpuPlan, HostPlan, Process, Site, SitePlan, on_site, until};
+pub use host::{BmcFaults, BmcView, Power, SimBmc, SimHostConfig, SystemConfig, serve_bmcs};
+pub use names::{BMC_PASSWORD, BMC_USER, dpu_id, dpu_name, host_id, host_name};
+pub use process::Process;
+pub use site::{
+    Binaries, DpuPlan, HostPlan, SECS, Site, SitePlan, is_acknowledged, is_current, on_prepared, on_site, workspace,
+};
+pub use wait::{block_until, until};

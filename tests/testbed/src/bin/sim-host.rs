@@ -7,7 +7,7 @@ use testbed::{SimHostConfig, serve_bmcs};
 
 /// Simulates the hosts of a site behind their BMCs.
 #[derive(Parser)]
-struct Args {
+struct SimHostArgs {
     /// What to simulate (TOML).
     #[arg(long)]
     config: PathBuf,
@@ -15,5 +15,5 @@ struct Args {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    serve_bmcs(&SimHostConfig::load(&Args::parse().config)?).await
+    serve_bmcs(&SimHostConfig::load(&SimHostArgs::parse().config)?).await
 }

@@ -1,8 +1,14 @@
+//! A BMC and the system behind it, without the service in front: its power, its settings, and what is to go wrong. Only
+//! the rooms beside this one call it.
+
 use std::{
     fs,
     path::PathBuf,
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant, SystemTime},
 };
 
 use serde::{Deserialize, Serialize};
@@ -12,20 +18,37 @@ use serde_json::{Value, json};
 #[derive(Debug)]
 pub(super) struct Bmc {
     pub(super) system: String,
-    pub(super) host: Option<String>,
-    /// File that says what is to go wrong.
-    pub(super) faults: PathBuf,
-    pub(super) controller_file: PathBuf,
-    pub(super) username: String,
-    pub(super) password: String,
+    /// The host that reports to a controller once it is up. Nobody reports for the others.
+    pub(super) host: Option<BootedAs>,
+    /// Time from power on to a running system.
     pub(super) boot: Duration,
+    pub(super) faults: FaultSource,
+    pub(super) state: Mutex<SystemState>,
+    pub(super) requests: AtomicUsize,
+}
+
+/// Who a booted system is, and to whom it reports.
+#[derive(Debug, Clone)]
+pub(super) struct BootedAs {
+    pub(super) host: String,
+    /// File with the address of the controller.
+    pub(super) controller_file: PathBuf,
+    /// Time between two looks at what it should do.
     pub(super) poll: Duration,
-    pub(super) state: Mutex<State>,
+}
+
+/// Where a BMC finds what is to go wrong with it.
+#[derive(Debug)]
+pub(super) enum FaultSource {
+    /// In a file that may not be there, which a test in another process writes.
+    File(PathBuf),
+    /// Here, for tests in this process.
+    Memory(Mutex<BmcFaults>),
 }
 
 /// What changes about a system.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct SystemState {
     power: Power,
     /// Counts power changes, so that a boot knows when it was overtaken.
     pub(super) generation: u64,
@@ -40,21 +63,37 @@ pub(super) struct State {
     refused: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Power {
+/// Power state of a simulated system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Power {
+    /// It runs.
     On,
+    /// It does not.
     Off,
+    /// It boots.
     PoweringOn,
 }
 
-/// What is to go wrong with a BMC: the content of its faults file, which may change at any time.
+/// What is to go wrong with a BMC; it may change at any time. In a file it is TOML.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BmcFaults {
-    /// How many resets are refused, counted from the start of the simulation.
-    pub refuse_resets: u32,
+    /// Every request is refused, with 503.
+    pub down: bool,
+    /// No request is answered.
+    pub hangs: bool,
     /// Seconds that every answer takes.
     pub slow_secs: f64,
+    /// How many resets are refused, counted from the start of the simulation.
+    pub refuse_resets: u32,
+    /// Resets wait while this is set, and are carried out then.
+    pub holds_resets: bool,
+    /// It says that it has no power cycle, as iLO and XCC do.
+    pub lacks_power_cycle: bool,
+    /// A system that is off shows as on its way down.
+    pub never_quite_off: bool,
+    /// It tells the power state and no more: neither when it was last reset nor which resets it has.
+    pub terse: bool,
     /// The system never comes up.
     pub never_boots: bool,
     /// The host comes up and says nothing.
@@ -64,15 +103,15 @@ pub struct BmcFaults {
 /// A system as `GET /sim` shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BmcView {
-    /// `On`, `Off` or `PoweringOn`.
-    pub power: String,
+    /// Its power.
+    pub power: Power,
     /// The resets that were carried out, oldest first.
     pub resets: Vec<String>,
     /// What is to go wrong.
     pub faults: BmcFaults,
 }
 
-impl Default for State {
+impl Default for SystemState {
     fn default() -> Self {
         Self {
             power: Power::On,
@@ -88,7 +127,15 @@ impl Default for State {
     }
 }
 
+impl SystemState {
+    fn come_up(&mut self) {
+        self.power = Power::On;
+        self.booted_secure = self.secure_boot;
+    }
+}
+
 /// Outcome of a reset.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reset {
     /// The system starts; the boot of this generation is under way.
     Boots(u64),
@@ -98,19 +145,35 @@ pub(super) enum Reset {
     Unknown,
 }
 
+/// Resets that a BMC has, for those that ask.
+const RESETS: [&str; 6] = ["On", "ForceOff", "ForceRestart", "GracefulRestart", "GracefulShutdown", POWER_CYCLE];
+const POWER_CYCLE: &str = "PowerCycle";
+
 impl Bmc {
+    pub(super) fn new(system: &str, host: Option<BootedAs>, boot: Duration, faults: FaultSource) -> Self {
+        Self { system: system.into(), host, boot, faults, state: Mutex::default(), requests: AtomicUsize::new(0) }
+    }
+
     /// Runs `change` on the state.
-    pub(super) fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
-        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn with<T>(&self, change: impl FnOnce(&mut SystemState) -> T) -> T {
+        change(&mut locked(&self.state))
     }
 
     /// What is to go wrong now; nothing, if there is no such file.
     pub(super) fn faults(&self) -> BmcFaults {
-        let text = fs::read_to_string(&self.faults).unwrap_or_default();
+        let file = match &self.faults {
+            FaultSource::Memory(faults) => return locked(faults).clone(),
+            FaultSource::File(file) => file,
+        };
+        let text = fs::read_to_string(file).unwrap_or_default();
         toml::from_str(&text).unwrap_or_else(|error| {
-            eprintln!("{}: {error}", self.faults.display());
+            eprintln!("{}: {error}", file.display());
             BmcFaults::default()
         })
+    }
+
+    pub(super) fn count_request(&self) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn reset(&self, kind: &str) -> Reset {
@@ -121,7 +184,9 @@ impl Bmc {
                 return Reset::Refused;
             }
             let power = match kind {
-                "On" | "ForceOn" | "ForceRestart" | "GracefulRestart" | "PowerCycle" => Power::PoweringOn,
+                // It gives back the state that it found.
+                POWER_CYCLE if state.power == Power::Off => Power::Off,
+                "On" | "ForceOn" | "ForceRestart" | "GracefulRestart" | POWER_CYCLE => Power::PoweringOn,
                 "ForceOff" | "GracefulShutdown" => Power::Off,
                 _ => return Reset::Unknown,
             };
@@ -131,8 +196,14 @@ impl Bmc {
             }
             state.power = power;
             state.generation += 1;
-            state.last_reset = Some(prost_types::Timestamp::from(std::time::SystemTime::now()).to_string());
-            if power == Power::Off || faults.never_boots { Reset::Done } else { Reset::Boots(state.generation) }
+            state.last_reset = Some(prost_types::Timestamp::from(SystemTime::now()).to_string());
+            if power == Power::Off || faults.never_boots {
+                return Reset::Done;
+            }
+            if self.boot.is_zero() {
+                state.come_up();
+            }
+            Reset::Boots(state.generation)
         })
     }
 
@@ -141,8 +212,7 @@ impl Bmc {
         self.with(|state| {
             let same = state.generation == generation;
             if same {
-                state.power = Power::On;
-                state.booted_secure = state.secure_boot;
+                state.come_up();
             }
             same
         })
@@ -150,7 +220,12 @@ impl Bmc {
 
     pub(super) fn view(&self) -> BmcView {
         let faults = self.faults();
-        self.with(|state| BmcView { power: state.power.word().into(), resets: state.resets.clone(), faults })
+        self.with(|state| BmcView { power: state.power, resets: state.resets.clone(), faults })
+    }
+
+    /// Turns the system off without a reset, as somebody at its button would.
+    pub(super) fn turn_off(&self) {
+        self.with(|state| state.power = Power::Off);
     }
 
     /// Begins a task and gives its number.
@@ -170,7 +245,24 @@ impl Bmc {
 
     /// The system as a Redfish resource.
     pub(super) fn resource(&self) -> Value {
+        let faults = self.faults();
+        let resets: Vec<_> =
+            RESETS.into_iter().filter(|reset| !faults.lacks_power_cycle || *reset != POWER_CYCLE).collect();
+        let mut reset = json!({ "target": "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset" });
+        if !faults.terse || faults.lacks_power_cycle {
+            reset["ResetType@Redfish.AllowableValues"] = json!(resets);
+        }
+        let actions = json!({ "#ComputerSystem.Reset": reset });
         self.with(|state| {
+            let power = match state.power {
+                Power::Off if faults.never_quite_off => "PoweringOff",
+                Power::Off => "Off",
+                Power::On => "On",
+                Power::PoweringOn => "PoweringOn",
+            };
+            if faults.terse {
+                return json!({ "PowerState": power, "Actions": actions });
+            }
             json!({
                 "@odata.id": "/redfish/v1/Systems/1",
                 "@odata.type": "#ComputerSystem.v1_20_0.ComputerSystem",
@@ -179,27 +271,44 @@ impl Bmc {
                 "SystemType": "Physical",
                 "Manufacturer": "Simulated",
                 "BootProgress": { "LastState": if state.power == Power::On { "OSRunning" } else { "None" } },
-                "PowerState": state.power.word(),
+                "PowerState": power,
                 "LastResetTime": state.last_reset,
                 "Status": { "State": "Enabled", "Health": "OK" },
                 "Boot": state.boot_override,
                 "SecureBoot": { "@odata.id": "/redfish/v1/Systems/1/SecureBoot" },
-                "Actions": { "#ComputerSystem.Reset": {
-                    "target": "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset",
-                    "ResetType@Redfish.AllowableValues":
-                        ["On", "ForceOff", "ForceRestart", "GracefulRestart", "GracefulShutdown", "PowerCycle"],
-                } },
+                "Actions": actions,
             })
         })
     }
 }
 
-impl Power {
-    fn word(self) -> &'static str {
-        match self {
-            Self::On => "On",
-            Self::Off => "Off",
-            Self::PoweringOn => "PoweringOn",
+/// What a mutex holds, also after a panic: a test that failed says why by itself.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resets_change_the_power_as_a_bmc_does() {
+        use Power::{Off, On, PoweringOn};
+        for (reset, from, outcome, to) in [
+            ("ForceRestart", On, Reset::Boots(1), PoweringOn),
+            ("ForceRestart", Off, Reset::Boots(1), PoweringOn),
+            ("PowerCycle", On, Reset::Boots(1), PoweringOn),
+            ("PowerCycle", Off, Reset::Done, Off),
+            ("On", On, Reset::Done, On),
+            ("On", Off, Reset::Boots(1), PoweringOn),
+            ("ForceOff", On, Reset::Done, Off),
+            ("Nmi", On, Reset::Unknown, On),
+        ] {
+            let bmc = Bmc::new("x", None, Duration::from_secs(1), FaultSource::Memory(Mutex::default()));
+            if from == Off {
+                bmc.turn_off();
+            }
+            assert_eq!((bmc.reset(reset), bmc.view().power), (outcome, to), "{reset} from {from:?}");
         }
     }
 }

@@ -1,3 +1,6 @@
+//! A booted host: what it asks of the controller and reports to it, as the discovery image of a site does. The BMC's
+//! service starts it.
+
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
@@ -5,7 +8,7 @@ use proto::site::{HostEvent, HostRef, site_client::SiteClient};
 use tokio::time::{sleep, timeout};
 use tonic::transport::Channel;
 
-use super::bmc::Bmc;
+use super::bmc::{Bmc, BootedAs};
 
 /// Longest time for one call to the controller.
 const CALL: Duration = Duration::from_secs(5);
@@ -22,21 +25,21 @@ pub(super) async fn boot(bmc: Arc<Bmc>, generation: u64) {
     if !bmc.is_up(generation) {
         return;
     }
-    let Some(host) = bmc.host.clone() else { return };
+    let Some(booted) = bmc.host.clone() else { return };
     let mut failures = 0;
-    let mut session = Session { host, announced: false, worked_in: None };
+    let mut host = BootedHost { booted, announced: false, worked_in: None };
     while failures < TRIES && bmc.with(|state| state.generation) == generation {
         if !bmc.faults().silent {
-            match session.look(&bmc.controller_file).await {
+            match host.look().await {
                 Ok(Next::Again) => failures = 0,
                 Ok(Next::TenantRuns) => return,
                 Err(error) => {
                     failures += 1;
-                    eprintln!("{}: {error:#}", session.host);
+                    eprintln!("{}: {error:#}", host.booted.host);
                 }
             }
         }
-        sleep(bmc.poll).await;
+        sleep(host.booted.poll).await;
     }
 }
 
@@ -47,20 +50,20 @@ enum Next {
 }
 
 /// A booted host and what it has reported so far.
-struct Session {
-    host: String,
+struct BootedHost {
+    booted: BootedAs,
     announced: bool,
     /// Version of the state for which it has done its work.
     worked_in: Option<String>,
 }
 
-impl Session {
+impl BootedHost {
     /// One look at the controller: reports that it is up, then does what the host's state asks of it.
-    async fn look(&mut self, controller: &Path) -> Result<Next> {
-        let address = controller_address(controller)?;
+    async fn look(&mut self) -> Result<Next> {
+        let address = controller_address(&self.booted.controller_file)?;
         let channel = timeout(CALL, Channel::from_shared(format!("http://{address}"))?.connect()).await??;
         let mut site = SiteClient::new(channel);
-        let host = timeout(CALL, site.get_host(HostRef { host: self.host.clone() })).await??.into_inner();
+        let host = timeout(CALL, site.get_host(HostRef { host: self.booted.host.clone() })).await??.into_inner();
         let state = host.summary.unwrap_or_default().state;
         if !self.announced {
             self.report(&mut site, "rebooted", None).await?;
@@ -83,9 +86,9 @@ impl Session {
     /// Reports what happened; if it is work, of the run of the state that it was done for.
     async fn report(&self, site: &mut SiteClient<Channel>, kind: &str, run: Option<&str>) -> Result<()> {
         let arguments = run.map(|run| ("run".to_owned(), run.to_owned())).into_iter().collect();
-        let event = HostEvent { host: self.host.clone(), kind: kind.into(), arguments };
+        let event = HostEvent { host: self.booted.host.clone(), kind: kind.into(), arguments };
         timeout(CALL, site.report_host_event(event)).await??;
-        println!("{}: reported {kind}", self.host);
+        println!("{}: reported {kind}", self.booted.host);
         Ok(())
     }
 }

@@ -1,3 +1,5 @@
+//! What the program `sim-host` is told to simulate.
+
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -13,10 +15,6 @@ pub struct SimHostConfig {
     pub address_file: PathBuf,
     /// Directory where `SYSTEM.toml` says what is to go wrong with a BMC: see [`BmcFaults`](super::BmcFaults).
     pub faults: PathBuf,
-    /// Name that a BMC asks for.
-    pub username: String,
-    /// Password that a BMC asks for.
-    pub password: String,
     /// Seconds from power on to a running system.
     pub boot_secs: f64,
     /// The hosts boot when the simulation starts, as hosts do that are new in a rack.

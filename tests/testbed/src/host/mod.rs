@@ -5,9 +5,10 @@ mod bmc;
 mod boot;
 mod config;
 mod redfish;
+mod serve;
 
 pub(crate) use boot::controller_address;
 
-pub use bmc::{BmcFaults, BmcView};
+pub use bmc::{BmcFaults, BmcView, Power};
 pub use config::{SimHostConfig, SystemConfig};
-pub use redfish::serve_bmcs;
+pub use serve::{SimBmc, serve_bmcs};

@@ -1,6 +1,7 @@
-use std::{collections::BTreeMap, fs, sync::Arc, time::Duration};
+//! The Redfish service in front of a BMC: paths, answers and refusals.
 
-use anyhow::{Context as _, Result};
+use std::{sync::Arc, time::Duration};
+
 use axum::{
     Json, Router,
     extract::{Path, Request, State},
@@ -11,54 +12,23 @@ use axum::{
 };
 use data_encoding::BASE64;
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, task::JoinSet, time::sleep};
+use tokio::time::sleep;
 
 use super::{
     bmc::{Bmc, BmcView, Reset},
     boot::boot,
-    config::SimHostConfig,
 };
+use crate::{BMC_PASSWORD, BMC_USER};
+
+/// As good as never.
+const NEVER: Duration = Duration::from_secs(86_400);
+/// Time between two looks at whether a reset that waits may go on.
+const LOOK: Duration = Duration::from_millis(10);
 
 type Shared = State<Arc<Bmc>>;
 
-/// Serves all BMCs until one of them fails.
-///
-/// # Errors
-/// If a port or the address file is unavailable, or a server ends.
-pub async fn serve_bmcs(config: &SimHostConfig) -> Result<()> {
-    let mut servers = JoinSet::new();
-    let mut addresses = BTreeMap::new();
-    for (system, settings) in &config.systems {
-        let listener =
-            TcpListener::bind(("127.0.0.1", settings.port)).await.with_context(|| format!("BMC of {system}"))?;
-        addresses.insert(system.clone(), format!("http://{}", listener.local_addr()?));
-        let bmc = Arc::new(Bmc {
-            system: system.clone(),
-            host: settings.host.clone(),
-            faults: config.faults.join(format!("{system}.toml")),
-            controller_file: config.controller_file.clone(),
-            username: config.username.clone(),
-            password: config.password.clone(),
-            boot: Duration::from_secs_f64(config.boot_secs),
-            poll: Duration::from_secs_f64(config.poll_secs),
-            state: Default::default(),
-        });
-        if config.boots_at_start {
-            tokio::spawn(boot(bmc.clone(), 0));
-        }
-        servers.spawn(async move { axum::serve(listener, router(bmc)).await });
-    }
-    let file = &config.address_file;
-    let unfinished = file.with_extension("part");
-    fs::write(&unfinished, serde_json::to_string_pretty(&addresses)?)?;
-    fs::rename(&unfinished, file).with_context(|| format!("write {}", file.display()))?;
-    while let Some(ended) = servers.join_next().await {
-        ended??;
-    }
-    Ok(())
-}
-
-fn router(bmc: Arc<Bmc>) -> Router {
+/// The Redfish service of a BMC.
+pub(super) fn router(bmc: Arc<Bmc>) -> Router {
     let service = Router::new()
         .route("/redfish/v1/Systems", get(|| async { members(&["/redfish/v1/Systems/1"]) }))
         .route("/redfish/v1/Systems/1", get(system).patch(set_boot))
@@ -71,26 +41,35 @@ fn router(bmc: Arc<Bmc>) -> Router {
         .route("/redfish/v1/Managers", get(|| async { members(&["/redfish/v1/Managers/1"]) }))
         .route("/redfish/v1/Managers/1", get(manager))
         .route("/redfish/v1/Managers/1/Actions/{action}", post(|| async { StatusCode::NO_CONTENT }))
-        .layer(middleware::from_fn_with_state(bmc.clone(), authenticate));
+        .layer(middleware::from_fn(authenticate));
     Router::new()
         .route("/redfish/v1", get(root))
         .route("/redfish/v1/", get(root))
         .route("/sim", get(view))
         .merge(service)
-        .layer(middleware::from_fn_with_state(bmc.clone(), delay))
+        .layer(middleware::from_fn_with_state(bmc.clone(), fail))
         .with_state(bmc)
 }
 
-async fn delay(State(bmc): Shared, request: Request, next: Next) -> Response {
-    let secs = bmc.faults().slow_secs;
-    if secs > 0.0 && request.uri().path() != "/sim" {
-        sleep(Duration::from_secs_f64(secs)).await;
+/// What goes wrong with every request alike.
+async fn fail(State(bmc): Shared, request: Request, next: Next) -> Response {
+    if request.uri().path() == "/sim" {
+        return next.run(request).await;
+    }
+    bmc.count_request();
+    let faults = bmc.faults();
+    let wait = if faults.hangs { NEVER } else { Duration::from_secs_f64(faults.slow_secs) };
+    if !wait.is_zero() {
+        sleep(wait).await;
+    }
+    if faults.down {
+        return refusal(StatusCode::SERVICE_UNAVAILABLE, "ServiceShuttingDown", "The service is shutting down.");
     }
     next.run(request).await
 }
 
-async fn authenticate(State(bmc): Shared, headers: HeaderMap, request: Request, next: Next) -> Response {
-    let expected = format!("Basic {}", BASE64.encode(format!("{}:{}", bmc.username, bmc.password).as_bytes()));
+async fn authenticate(headers: HeaderMap, request: Request, next: Next) -> Response {
+    let expected = format!("Basic {}", BASE64.encode(format!("{BMC_USER}:{BMC_PASSWORD}").as_bytes()));
     match headers.get(header::AUTHORIZATION) {
         Some(given) if given.as_bytes() == expected.as_bytes() => next.run(request).await,
         _ => refusal(StatusCode::UNAUTHORIZED, "NoValidSession", "There is no valid session established."),
@@ -179,6 +158,9 @@ async fn set_secure_boot(State(bmc): Shared, Json(body): Json<Value>) -> Respons
 }
 
 async fn reset(State(bmc): Shared, Json(body): Json<Value>) -> Response {
+    while bmc.faults().holds_resets {
+        sleep(LOOK).await;
+    }
     let kind = body.get("ResetType").and_then(Value::as_str).unwrap_or_default();
     match bmc.reset(kind) {
         Reset::Boots(generation) => {

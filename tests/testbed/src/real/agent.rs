@@ -5,8 +5,8 @@ use std::{
 
 use proto::health::HealthReport;
 
-use super::{Lab, Process};
-use crate::Binaries;
+use super::{Lab, started};
+use crate::{Binaries, Process};
 
 /// A `dpu-agent` process on a lab's DPU, with its configuration and state in the lab's directory.
 ///
@@ -84,8 +84,7 @@ impl AgentProcess {
     /// # Panics
     /// If it does not start.
     pub fn start(&mut self) {
-        let mut command = self.command(&["run"]);
-        self.process = Some(Process::start("dpu-agent", &mut command, &self.log));
+        self.process = Some(started(Process::new("dpu-agent", self.command(&["run"]), self.log.clone())));
     }
 
     /// Stops the daemon.

@@ -1,3 +1,5 @@
+//! Real DHCP servers that an agent writes the configuration of, and a real client in place of the host.
+
 use std::{
     collections::BTreeMap,
     fs::Permissions,
@@ -8,7 +10,8 @@ use std::{
     time::Duration,
 };
 
-use super::{Lab, parts, until};
+use super::{Lab, parts};
+use crate::block_until;
 
 /// How long a client waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -215,13 +218,13 @@ impl<'lab> HostClient<'lab> {
         let (bound, renewed) = (self.told("bound"), self.told("renew"));
         let mut command = self.client();
         command.args(["-t", "10"]);
-        let client = self.lab.start(self.node, "udhcpc", &mut command);
+        let mut client = self.lab.start(self.node, "udhcpc", command);
         let told = |file: &Path| read_lease(file).ok_or_else(|| client.log());
-        let lease = until("an address", PATIENCE, || told(&bound));
+        let lease = block_until("an address", PATIENCE, || told(&bound));
         self.lab.ip(self.node, &format!("addr add {}/{} dev {}", lease.get("ip"), lease.get("mask"), self.interface));
         sleep(after);
-        client.signal("USR1");
-        let lease = until("the address once more", PATIENCE, || told(&renewed));
+        client.signal("USR1").expect("a client that runs");
+        let lease = block_until("the address once more", PATIENCE, || told(&renewed));
         client.stop();
         self.lab.ip(self.node, &format!("addr flush dev {} scope global", self.interface));
         lease

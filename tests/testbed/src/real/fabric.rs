@@ -1,6 +1,9 @@
+//! A DPU between two top-of-rack switches and a route server, all of them real routers in a lab.
+
 use std::time::Duration;
 
-use super::{Lab, Router, until};
+use super::{Lab, Router};
+use crate::block_until;
 
 /// Loopback of the fabric's DPU.
 pub const DPU_LOOPBACK: &str = "10.180.62.1";
@@ -74,7 +77,7 @@ impl Fabric {
     /// # Panics
     /// If that does not happen.
     pub fn wait_for(&self, family: &str, peer: &str, wanted: impl Fn(&str) -> bool) {
-        until(&format!("the DPU's {family} session with {peer}"), CONVERGENCE, || {
+        block_until(&format!("the DPU's {family} session with {peer}"), CONVERGENCE, || {
             let state = self.dpu.session(family, peer);
             if wanted(&state) { Ok(()) } else { Err(state) }
         });

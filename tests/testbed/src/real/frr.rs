@@ -1,10 +1,13 @@
+//! One real router: FRR's daemons in a node of a lab.
+
 use std::{
     path::{Path, PathBuf},
     process::Command,
+    time::Duration,
 };
 
-use super::{Lab, Process, parts, process::until};
-use std::time::Duration;
+use super::{Lab, must_run, parts};
+use crate::{Process, block_until};
 
 /// FRR's `zebra` and `bgpd` in a node's namespace, with sockets and files in a directory of their own.
 #[derive(Debug)]
@@ -49,10 +52,10 @@ impl Router {
             command.arg("--vty_socket").arg(&self.directory);
             command.arg("-i").arg(file(&format!("{daemon}.pid"))).arg("-z").arg(file("zserv.api"));
             command.arg("-f").arg(file(&format!("{daemon}.conf"))).args(["-A", "127.0.0.1"]);
-            let mut process = lab.start(&self.node, daemon, &mut command);
+            let mut process = lab.start(&self.node, daemon, command);
             let socket = file(&format!("{daemon}.vty"));
-            until(&format!("{daemon} on {} opens its socket", self.node), Duration::from_secs(10), || {
-                process.must_run();
+            block_until(&format!("{daemon} on {} opens its socket", self.node), Duration::from_secs(10), || {
+                must_run(&mut process);
                 if socket.exists() { Ok(()) } else { Err("no socket".to_owned()) }
             });
             self.daemons.push(process);
@@ -62,7 +65,7 @@ impl Router {
     /// Stops the daemons; peers are told.
     pub fn stop(&mut self) {
         // bgpd first, so that it can still say goodbye.
-        while let Some(daemon) = self.daemons.pop() {
+        while let Some(mut daemon) = self.daemons.pop() {
             daemon.stop();
         }
         for daemon in ["zebra", "bgpd"] {

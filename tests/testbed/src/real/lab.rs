@@ -1,3 +1,5 @@
+//! Network namespaces and a directory for one test: what real parts run in.
+
 use std::{
     ffi::OsStr,
     fs::Permissions,
@@ -9,7 +11,8 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::process::{Process, signal};
+use super::started;
+use crate::{Process, process::signal};
 
 const PREFIX: &str = "real";
 
@@ -114,8 +117,9 @@ impl Lab {
     /// # Panics
     /// If it does not start.
     #[must_use]
-    pub fn start(&self, node: &str, name: &str, command: &mut Command) -> Process {
-        Process::start(&format!("{name} on {node}"), command, &self.path().join(format!("{node}-{name}.log")))
+    pub fn start(&self, node: &str, name: &str, command: Command) -> Process {
+        let log = self.path().join(format!("{node}-{name}.log"));
+        started(Process::new(&format!("{name} on {node}"), command, log))
     }
 }
 

@@ -1,3 +1,5 @@
+//! Which real parts are on this machine, and where. Tests ask before they use one.
+
 use std::{
     fs::OpenOptions,
     io::Write,

@@ -1,3 +1,5 @@
+//! A real PostgreSQL server for one test, or for all tests of a run by the program `with-postgres`.
+
 use std::{
     net::TcpListener,
     os::unix::fs::PermissionsExt,
@@ -9,7 +11,8 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::{Process, parts, until};
+use super::{must_run, parts, started};
+use crate::{Process, block_until};
 
 /// A PostgreSQL server of a test's own, on a loopback port, in a directory that goes away with it.
 #[derive(Debug)]
@@ -65,11 +68,11 @@ impl Postgres {
         ] {
             command.args(["-c", setting]);
         }
-        let mut server = Process::start("postgres", &mut command, &self.directory.path().join("log"));
+        let mut server = started(Process::new("postgres", command, self.directory.path().join("log")));
         let mut is_ready = Command::new(program("pg_isready"));
         is_ready.args(["-q", "-h", "127.0.0.1", "-p", &port]).stdout(Stdio::null());
-        until("PostgreSQL takes connections", Duration::from_secs(30), || {
-            server.must_run();
+        block_until("PostgreSQL takes connections", Duration::from_secs(30), || {
+            must_run(&mut server);
             let ready = is_ready.status().is_ok_and(|status| status.success());
             if ready { Ok(()) } else { Err(server.log()) }
         });
@@ -78,9 +81,10 @@ impl Postgres {
 
     /// Stops the server and drops its connections; what is committed stays.
     pub fn pause(&mut self) {
-        if let Some(server) = self.server.take() {
-            // Fast shutdown: the polite one waits for clients, and a killed server leaves shared memory behind.
-            server.signal("INT");
+        if let Some(mut server) = self.server.take() {
+            // Fast shutdown: the polite one waits for clients, and a killed server leaves shared memory behind. One that
+            // has ended already hears nothing.
+            let _ = server.signal("INT");
             server.stop();
         }
     }

@@ -1,3 +1,5 @@
+//! A BMC that somebody else wrote: OpenStack's Redfish emulator.
+
 use std::{
     path::Path,
     process::{Command, Stdio},
@@ -6,7 +8,8 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::{Process, parts, until};
+use super::{must_run, parts, started};
+use crate::{Process, block_until};
 
 /// OpenStack's Redfish emulator: a BMC with systems that have a power state and nothing else behind them.
 #[derive(Debug)]
@@ -54,9 +57,9 @@ impl Emulator {
         }
         let mut command = Command::new(parts::emulator_program());
         command.arg("--config").arg(&config).env("PYTHONUNBUFFERED", "1");
-        let mut process = Process::start("sushy-emulator", &mut command, &directory.path().join("log"));
-        let url = until("the BMC emulator listens", Duration::from_secs(30), || {
-            process.must_run();
+        let mut process = started(Process::new("sushy-emulator", command, directory.path().join("log")));
+        let url = block_until("the BMC emulator listens", Duration::from_secs(30), || {
+            must_run(&mut process);
             let said = process.log();
             let address = said.split_once("Running on ").and_then(|(_, rest)| rest.lines().next().map(str::trim));
             address.map(str::to_owned).ok_or_else(|| said.clone())

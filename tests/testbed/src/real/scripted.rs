@@ -19,7 +19,7 @@ use proto::{
 use tokio::{net::TcpListener, runtime::Runtime};
 use tonic::{Request, Response, Status, transport::server::TcpIncoming};
 
-use super::until;
+use crate::block_until;
 
 /// The controller's half of the agents' protocol, whose answers a test decides: for tests of one agent alone.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ impl ScriptedController {
         look: impl Fn(Option<&DpuNetworkStatus>) -> Result<(), String>,
     ) -> DpuNetworkStatus {
         let before = self.script.state().reports.len();
-        until(what, limit, || {
+        block_until(what, limit, || {
             let state = self.script.state();
             let news = state.reports.get(before..).unwrap_or_default();
             look(news.last())?;

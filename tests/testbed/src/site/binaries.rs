@@ -1,3 +1,5 @@
+//! Where the programs of this workspace are, built now unless they are built already.
+
 use std::{
     env,
     ffi::OsStr,
@@ -56,6 +58,6 @@ impl Binaries {
 
 /// The root of this workspace.
 #[must_use]
-pub(super) fn workspace() -> &'static Path {
+pub fn workspace() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }

@@ -1,3 +1,5 @@
+//! Certificates of a site whose parts know each other by them. Written before anything starts.
+
 use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Result;

@@ -1,16 +1,16 @@
+//! What a site consists of, and the files in its directory that its programs read. Nothing here starts anything.
+
 use std::{collections::BTreeMap, fs, net::Ipv4Addr, path::PathBuf};
 
 use anyhow::{Context as _, Result};
-use data_encoding::BASE32_DNSSEC;
 use proto::{
     MachineId,
     site::{BmcSpec, DpuSpec, HostSpec},
 };
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 
 use super::{Binaries, binaries::workspace};
-use crate::{DHCP_PROGRAM, SimHostConfig, SystemConfig};
+use crate::{BMC_PASSWORD, BMC_USER, DHCP_PROGRAM, SimHostConfig, SystemConfig, dpu_id, dpu_name, host_id, host_name};
 
 /// What a site consists of and how fast it goes. All times are far shorter than those of a real site.
 #[derive(Debug, Clone)]
@@ -61,26 +61,20 @@ pub struct DpuPlan {
 
 /// Route server of the simulated fabric.
 pub(super) const ROUTE_SERVER: Ipv4Addr = Ipv4Addr::new(10, 217, 0, 1);
-pub(super) const BMC_USER: &str = "root";
-pub(super) const BMC_PASSWORD: &str = "simulated-bmc";
 
 impl SitePlan {
     /// A site of `hosts` hosts with `dpus` DPUs each, at the pace of tests.
-    ///
-    /// # Errors
-    /// None for names that this makes up; the ids are checked all the same.
-    pub fn new(hosts: usize, dpus: usize) -> Result<Self> {
-        let host = |number: usize| -> Result<HostPlan> {
-            let name = format!("host-{number}");
-            let dpu = |place: usize| -> Result<DpuPlan> {
-                let name = format!("{name}-dpu-{place}");
-                Ok(DpuPlan { id: machine_id('d', &name)?, name })
-            };
-            let dpus = (1..=dpus).map(dpu).collect::<Result<_>>()?;
-            Ok(HostPlan { id: machine_id('h', &name)?, mac: format!("02:00:5e:00:00:{number:02x}"), dpus, name })
+    #[must_use]
+    pub fn new(hosts: usize, dpus: usize) -> Self {
+        let dpu = |host, place| DpuPlan { name: dpu_name(host, place), id: dpu_id(host, place) };
+        let host = |host| HostPlan {
+            name: host_name(host),
+            id: host_id(host),
+            mac: format!("02:00:5e:00:00:{host:02x}"),
+            dpus: (0..dpus).map(|place| dpu(host, place)).collect(),
         };
-        Ok(Self {
-            hosts: (1..=hosts).map(host).collect::<Result<_>>()?,
+        Self {
+            hosts: (1..=hosts).map(host).collect(),
             rules: workspace().join("rules/managed_host"),
             initial_state: "Ready".into(),
             loop_secs: 0.3,
@@ -90,19 +84,13 @@ impl SitePlan {
             boot_secs: 0.5,
             tls: false,
             certificates_over: false,
-        })
+        }
     }
 
     /// All DPUs of the site.
     pub fn dpus(&self) -> impl Iterator<Item = &DpuPlan> {
         self.hosts.iter().flat_map(|host| &host.dpus)
     }
-}
-
-/// The id of a machine whose serial number is `serial`; `kind` is `d` for a DPU and `h` for a host.
-fn machine_id(kind: char, serial: &str) -> Result<MachineId> {
-    let hash = BASE32_DNSSEC.encode(&Sha256::digest(serial));
-    Ok(format!("fm100{kind}s{hash}").parse()?)
 }
 
 /// The directory of a site and the files that its programs read.
@@ -116,6 +104,11 @@ impl SiteDir {
 
     pub(super) fn logs(&self) -> PathBuf {
         self.path("logs")
+    }
+
+    /// Where a part of the site logs.
+    pub(super) fn log(&self, name: &str) -> PathBuf {
+        self.logs().join(format!("{name}.log"))
     }
 
     pub(super) fn dpu(&self, name: &str) -> PathBuf {
@@ -138,8 +131,6 @@ impl SiteDir {
             controller_file: self.path("controller.address"),
             address_file: self.path("bmc.addresses"),
             faults: self.path("bmc"),
-            username: BMC_USER.into(),
-            password: BMC_PASSWORD.into(),
             boot_secs: plan.boot_secs,
             boots_at_start: plan.initial_state.is_empty(),
             poll_secs: plan.loop_secs,
@@ -256,21 +247,5 @@ impl SiteDir {
     /// The certificate and key of a part of the site, as configurations name them.
     fn identity(&self, name: &str) -> serde_json::Value {
         json!({ "cert": self.path(&format!("{name}.pem")), "key": self.path(&format!("{name}.key")) })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_have_the_form_of_machine_ids_and_differ() {
-        let plan = SitePlan::new(2, 2).unwrap();
-        let mut ids: Vec<_> =
-            plan.dpus().map(|dpu| dpu.id.clone()).chain(plan.hosts.iter().map(|host| host.id.clone())).collect();
-        assert!(ids[0].as_str().starts_with("fm100ds") && ids[4].as_str().starts_with("fm100hs"));
-        ids.sort();
-        ids.dedup();
-        assert_eq!(ids.len(), 6);
     }
 }

@@ -2,15 +2,13 @@
 
 mod binaries;
 mod certificates;
+mod expect;
 mod layout;
 mod operate;
-mod process;
 mod running;
 mod tools;
-mod wait;
 
-pub use binaries::Binaries;
+pub use binaries::{Binaries, workspace};
+pub use expect::{SECS, is_acknowledged, is_current};
 pub use layout::{DpuPlan, HostPlan, SitePlan};
-pub use process::Process;
-pub use running::{Site, on_site};
-pub use wait::until;
+pub use running::{Site, on_prepared, on_site};

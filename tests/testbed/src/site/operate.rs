@@ -1,3 +1,5 @@
+//! What operators and tenants ask of a site that runs, over gRPC. Tests and the demo call it.
+
 use anyhow::{Context as _, Result, bail};
 use proto::{
     common,
@@ -8,14 +10,14 @@ use proto::{
     },
     site::{
         AddHostsRequest, AddHostsResponse, Address, CreateVpcRequest, DpuStatus, Explanation, ForgetDpuRequest,
-        HostDetail, HostRef, HostSummary, ListAddressesRequest, ListDpusRequest, ListHostsRequest, Vpc,
-        site_client::SiteClient,
+        HostDetail, HostHistoryRequest, HostRef, HostSummary, ListAddressesRequest, ListDpusRequest, ListHostsRequest,
+        Transition, Vpc, site_client::SiteClient,
     },
 };
 use tonic::transport::Channel;
 
-use super::{DpuPlan, HostPlan, Site, until};
-use crate::BmcFaults;
+use super::{DpuPlan, HostPlan, Site};
+use crate::{BmcFaults, until};
 
 /// Tenant of the instances that are made here.
 const TENANT: &str = "acme";
@@ -70,6 +72,17 @@ impl Site {
     /// What the controller says.
     pub async fn state(&self, host: &HostPlan) -> Result<String> {
         Ok(self.host_detail(host).await?.summary.context("a host without summary")?.state)
+    }
+
+    /// The moves of a host, oldest first, as far back as they are kept.
+    ///
+    /// # Errors
+    /// What the controller says.
+    pub async fn history(&self, host: &HostPlan) -> Result<Vec<Transition>> {
+        let request = HostHistoryRequest { host: host.name.clone(), limit: 200, ..HostHistoryRequest::default() };
+        let mut moves = self.operator()?.get_host_history(request).await?.into_inner().transitions;
+        moves.reverse();
+        Ok(moves)
     }
 
     /// Waits until a host is in a state.

@@ -1,12 +1,13 @@
-use std::{collections::BTreeMap, fs, thread, time::Duration};
+//! A site that runs: its processes start and end here, in the order in which they need each other.
+
+use std::{collections::BTreeMap, fs, process::Command, thread};
 
 use anyhow::{Context as _, Result, ensure};
 use tempfile::TempDir;
-use tokio::time::{Instant, sleep};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Identity};
 
-use super::{Binaries, DpuPlan, HostPlan, Process, SitePlan, certificates, layout::SiteDir, until};
-use crate::{DpuDir, host::controller_address};
+use super::{Binaries, DpuPlan, HostPlan, SitePlan, certificates, layout::SiteDir};
+use crate::{DpuDir, Process, host::controller_address, until};
 
 /// Seconds that a program has to come up.
 const START_SECS: f64 = 20.0;
@@ -31,18 +32,6 @@ pub struct Site {
 }
 
 impl Site {
-    /// Starts the controller, the hosts and all agents of a site in a directory of its own.
-    ///
-    /// # Errors
-    /// If a program does not build, start or come up.
-    pub async fn start(plan: SitePlan, binaries: Binaries) -> Result<Self> {
-        let mut site = Self::prepare(plan, binaries)?;
-        site.start_hosts().await?;
-        site.start_controller().await?;
-        site.start_agents()?;
-        Ok(site)
-    }
-
     /// Lays a site out without starting anything.
     ///
     /// # Errors
@@ -56,11 +45,16 @@ impl Site {
         if plan.tls {
             certificates::write(&dir, &plan)?;
         }
-        let process = |name: &str, program: &str| Process::new(name, binaries.path(program), &dir.logs());
-        let config = |name: &str| ["--config".into(), dir.path(name).into_os_string()];
+        let process = |name: &str, program: &str, config: &str| {
+            let mut command = Command::new(binaries.path(program));
+            command.arg("--config").arg(dir.path(config));
+            Process::new(name, command, dir.log(name))
+        };
+        let mut controller = process("controller", "site-controller", "controller.toml");
+        controller.add_once("--new-site");
         Ok(Self {
-            controller: process("controller", "site-controller").args(config("controller.toml")).arg_once("--new-site"),
-            hosts: process("hosts", "sim-host").args(config("sim-host.toml")),
+            controller,
+            hosts: process("hosts", "sim-host", "sim-host.toml"),
             agents: BTreeMap::new(),
             address: "127.0.0.1:0".into(),
             temporary: Some(temporary),
@@ -68,6 +62,16 @@ impl Site {
             binaries,
             dir,
         })
+    }
+
+    /// Starts the hosts, the controller and all agents.
+    ///
+    /// # Errors
+    /// If a program does not start or come up.
+    pub async fn start(&mut self) -> Result<()> {
+        self.start_hosts().await?;
+        self.start_controller().await?;
+        self.start_agents()
     }
 
     /// Starts the simulated hosts and their BMCs.
@@ -90,12 +94,12 @@ impl Site {
         self.dir.controller_config(&self.plan, &self.address)?;
         self.controller.start()?;
         let file = self.dir.path("controller.address");
-        let deadline = Instant::now() + Duration::from_secs_f64(START_SECS);
-        while !file.exists() {
-            ensure!(self.controller.is_running(), "the controller does not start:\n{}", self.controller.tail(TAIL));
-            ensure!(Instant::now() < deadline, "the controller has not said its address after {START_SECS} s");
-            sleep(Duration::from_millis(50)).await;
-        }
+        let controller = &mut self.controller;
+        until("the controller to say its address", START_SECS, async || {
+            Ok((file.exists() || !controller.is_running()).then_some(()))
+        })
+        .await?;
+        ensure!(self.controller.is_running(), "the controller does not start:\n{}", self.controller.tail(TAIL));
         self.address = controller_address(&file)?;
         until("the controller", START_SECS, async || self.list_hosts().await.map(Some)).await.map(drop)
     }
@@ -107,9 +111,9 @@ impl Site {
     pub fn start_agents(&mut self) -> Result<()> {
         for dpu in self.plan.clone().dpus() {
             let config = self.dir.agent_config(&self.plan, dpu, &self.binaries, &self.url())?;
-            let agent = Process::new(&dpu.name, self.binaries.path("dpu-agent"), &self.dir.logs())
-                .args(["--config".into(), config.into_os_string()])
-                .env(crate::DPU_DIR, self.dir.dpu(&dpu.name));
+            let mut command = Command::new(self.binaries.path("dpu-agent"));
+            command.arg("--config").arg(config).env(crate::DPU_DIR, self.dir.dpu(&dpu.name));
+            let agent = Process::new(&dpu.name, command, self.dir.log(&dpu.name));
             self.agents.entry(dpu.name.clone()).or_insert(agent).start()?;
         }
         Ok(())
@@ -196,19 +200,25 @@ impl Drop for Site {
     }
 }
 
-/// Runs a test on a site. If it fails, the logs are shown and the site's files are kept.
+/// Runs a test on a site that runs.
 ///
 /// # Errors
-/// What the test gives, with the place of the files.
+/// What the test gives, with the place of the site's files.
 pub async fn on_site(plan: SitePlan, test: impl AsyncFnOnce(&mut Site) -> Result<()>) -> Result<()> {
-    let mut site = Site::prepare(plan, Binaries::ready(false)?)?;
-    let outcome = async {
-        site.start_hosts().await?;
-        site.start_controller().await?;
-        site.start_agents()?;
-        test(&mut site).await
-    }
-    .await;
+    let site = Site::prepare(plan, Binaries::ready(false)?)?;
+    on_prepared(site, async |site| {
+        site.start().await?;
+        test(site).await
+    })
+    .await
+}
+
+/// Runs a test that starts the site by itself. If it fails, the logs are shown and the site's files are kept.
+///
+/// # Errors
+/// What the test gives, with the place of the site's files.
+pub async fn on_prepared(mut site: Site, test: impl AsyncFnOnce(&mut Site) -> Result<()>) -> Result<()> {
+    let outcome = test(&mut site).await;
     if outcome.is_err() {
         site.keep_files();
         eprintln!("{}", site.tails());

@@ -1,3 +1,5 @@
+//! What an operator has at hand on a site that runs: `sitectl`, signals, metrics.
+
 use std::{
     io::{Read as _, Write as _},
     net::TcpStream,
@@ -52,10 +54,7 @@ impl Site {
     /// # Errors
     /// If it does not run.
     pub fn hang_up(&self) -> Result<()> {
-        let id = self.controller.id().context("the controller does not run")?;
-        let sent = Command::new("kill").args(["-HUP", &id.to_string()]).status().context("run kill")?;
-        ensure!(sent.success(), "SIGHUP was not sent");
-        Ok(())
+        self.controller.signal("HUP")
     }
 
     /// One value of the controller's metrics, by its name with labels; none if it is not there.

@@ -1,0 +1,5 @@
+//! The files that operators write: the site file and the configuration.
+
+mod examples;
+mod one_address;
+mod site_file;
