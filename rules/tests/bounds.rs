@@ -167,10 +167,10 @@ fn only_regular_files_of_a_pack_are_read() {
     std::fs::create_dir(dir.path().join("tests")).unwrap();
     pipe("tests/t.yaml");
     let error = read_tests(dir.path()).unwrap_err().to_string();
-    assert!(error.contains("t.yaml: it is not a regular file"), "{error}");
+    assert!(error.contains("t.yaml: it is no regular file"), "{error}");
     pipe("x.rhai");
     let faults = load_pack(dir.path()).unwrap_err().to_string();
-    assert!(faults.contains("x.rhai: it is not a regular file"), "{faults}");
+    assert!(faults.contains("x.rhai: it is no regular file"), "{faults}");
     std::fs::remove_file(dir.path().join("x.rhai")).unwrap();
     std::fs::File::create(dir.path().join("x.rhai")).unwrap().set_len(1 << 40).unwrap();
     let faults = load_pack(dir.path()).unwrap_err().to_string();

@@ -337,9 +337,9 @@ fn files_that_are_none_and_deep_ones_are_refused_by_name() {
     std::fs::write(path("stairs"), stairs).unwrap();
     std::fs::write(path("brackets"), "[".repeat(3_200)).unwrap();
     for (file, fault) in [
-        (path("fifo"), "cannot be read: it is not a regular file"),
-        ("/dev/zero".into(), "cannot be read: it is not a regular file"),
-        (dir.path().to_owned(), "cannot be read: it is not a regular file"),
+        (path("fifo"), "cannot be read: it is no regular file"),
+        ("/dev/zero".into(), "cannot be read: it is no regular file"),
+        (dir.path().to_owned(), "cannot be read: it is no regular file"),
         (path("stairs"), "is nested deeper than 64 levels"),
         (path("brackets"), "is nested deeper than 64 levels"),
     ] {
