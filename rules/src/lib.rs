@@ -19,9 +19,9 @@ pub use ir::{
     diagnostic::{Diagnostic, LoadError, Place},
     pack::{Pack, StateKind},
     snapshot::{
-        ActionRecord, ActionStatus, Answer, Attestation, Bmc, CauseNow, Credentials, Decommission, DpfPhase, Dpu,
-        DpuHealth, Fact, FactType, Failure, Firmware, HardwareHealth, HealthAlert, HealthReport, HealthSuccess, Host,
-        HostHealth, InstallMethod, InstallTask, Instance, JobState, Lockdown, MaintenanceOperation, Measurement,
+        ActionRecord, ActionStatus, Answer, Area, Attestation, Bmc, CauseNow, Credentials, Decommission, DpfPhase, Dpu,
+        DpuHealth, Fact, FactId, FactType, Failure, Firmware, HardwareHealth, HealthAlert, HealthReport, HealthSuccess,
+        Host, HostHealth, InstallMethod, InstallTask, Instance, JobState, Lockdown, MaintenanceOperation, Measurement,
         Micros, PowerRequest, PowerState, Requests, Rotation, ScriptStatus, SecureBoot, Site, Snapshot, State,
         TaskState, UploadStatus, Validation, Value, Vendor, fact_dictionary,
     },

@@ -3,21 +3,24 @@
 use std::time::{Duration, Instant};
 
 use proto::MachineId;
-use rules::{Action, Argument};
+use rules::{Action, Argument, FactId};
 use serde_json::{Value, json};
 
 use super::{ActionError, BmcClient, BmcError, PowerState, ResetType, journal};
 use crate::{
     Timestamp,
-    store::{self, Finding, HostRecord},
+    store::{self, Finding, FindingId, HostRecord},
 };
 
 /// Longest time that a machine may take to turn off, and time between two looks.
 const LONGEST_OFF: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(500);
 
+/// The last power command, as rules see it.
+const LAST_POWER_REQUEST: FindingId = FindingId::of(rules::Bmc::last_power_request);
+
 /// How many power drains new firmware still needs.
-const DRAINS_LEFT: &str = "firmware.power_drains_left";
+const DRAINS_LEFT: FactId = rules::Firmware::power_drains_left;
 
 /// Work at a BMC, or handed over to a service of the site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,17 +73,17 @@ pub(crate) enum PowerSteps {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Found {
     pub(crate) machine: MachineId,
-    name: &'static str,
+    id: FindingId,
     value: Value,
 }
 
 impl Found {
-    pub(crate) fn new(machine: &MachineId, name: &'static str, value: impl Into<Value>) -> Self {
-        Self { machine: machine.clone(), name, value: value.into() }
+    pub(crate) fn new(machine: &MachineId, id: impl Into<FindingId>, value: impl Into<Value>) -> Self {
+        Self { machine: machine.clone(), id: id.into(), value: value.into() }
     }
 
     pub(crate) fn finding(&self, at: Timestamp) -> Finding {
-        Finding { name: self.name.to_owned(), value: self.value.clone(), at }
+        Finding::new(self.id, self.value.clone(), at)
     }
 }
 
@@ -133,7 +136,7 @@ impl Remote {
 
     /// What is remembered of an action that turned out to have happened.
     pub(crate) fn recognised(self, record: &HostRecord, action: &Action) -> Vec<Found> {
-        journal::machines(record, action).iter().map(|id| Found::new(id, "requested.restart", true)).collect()
+        journal::machines(record, action).iter().map(|id| Found::new(id, FindingId::RESTART, true)).collect()
     }
 
     fn targets<'a>(self, record: &'a HostRecord, action: &Action) -> Result<Vec<Target<'a>>, ActionError> {
@@ -176,16 +179,16 @@ impl Remote {
                 bmc.reset(target.bmc, ResetType::ForceOff).await?;
                 bmc.reset_bmc(target.bmc).await?;
                 let mut found = remembered(record, target, ResetType::ForceOff);
-                found.push(Found::new(target.id, "requested.bmc_reset", true));
+                found.push(Found::new(target.id, FindingId::BMC_RESET, true));
                 found
             }
             Self::ResetBmc => {
                 bmc.reset_bmc(target.bmc).await?;
-                vec![Found::new(target.id, "requested.bmc_reset", true)]
+                vec![Found::new(target.id, FindingId::BMC_RESET, true)]
             }
             Self::FactoryResetBmc => {
                 bmc.factory_reset_bmc(target.bmc).await?;
-                vec![Found::new(target.id, "requested.bmc_reset", true)]
+                vec![Found::new(target.id, FindingId::BMC_RESET, true)]
             }
             Self::FactoryResetNextBmc => factory_reset(bmc, record).await?,
             Self::ResetBios => {
@@ -198,7 +201,7 @@ impl Remote {
                 } else {
                     bmc.reset(target.bmc, ResetType::ForceRestart).await?;
                 }
-                vec![Found::new(target.id, "requested.component_reset", true)]
+                vec![Found::new(target.id, FindingId::COMPONENT_RESET, true)]
             }
             Self::SecureBoot(enabled) => {
                 bmc.set_secure_boot(target.bmc, enabled).await?;
@@ -214,12 +217,12 @@ impl Remote {
                 if !order.is_empty() {
                     bmc.set_boot_order(target.bmc, &order).await?;
                 }
-                vec![Found::new(target.id, "bmc.boot_order_set", "yes")]
+                vec![Found::new(target.id, rules::Bmc::boot_order_set, "yes")]
             }
             Self::InstallImage => {
                 let task = bmc.simple_update(target.bmc, text(action, "image")?).await?;
-                let mut found = vec![Found::new(target.id, "requested.install_task", task)];
-                found.push(Found::new(target.id, "dpu.install_task", "new"));
+                let mut found = vec![Found::new(target.id, FindingId::INSTALL_TASK, task)];
+                found.push(Found::new(target.id, rules::Dpu::install_task, "new"));
                 found
             }
             Self::HandOver => Vec::new(),
@@ -241,27 +244,27 @@ impl PowerSteps {
         let system = bmc.system(target.bmc).await?;
         let off = system.power == Some(PowerState::Off);
         let entered = Timestamp::from_micros(record.life.version.micros());
-        let done = |name: &str| {
-            let found = record.findings.get(target.id)?.iter().find(|finding| finding.name == name)?;
+        let done = |id: FindingId| {
+            let found = record.findings.get(target.id)?.iter().find(|finding| finding.is(id))?;
             (found.at > entered).then_some(&found.value)
         };
         if self == Self::Drain {
-            let last = done("bmc.last_power_request").and_then(Value::as_str).unwrap_or_default();
+            let last = done(LAST_POWER_REQUEST).and_then(Value::as_str).unwrap_or_default();
             return drain(bmc, record, target, last, off).await;
         }
-        let asked_off = done("bmc.last_power_request").is_some_and(|value| value == "off" || value == "ac_cycle");
-        let asked_on = done("bmc.last_power_request").is_some_and(|value| value == "on");
+        let asked_off = done(LAST_POWER_REQUEST).is_some_and(|value| value == "off" || value == "ac_cycle");
+        let asked_on = done(LAST_POWER_REQUEST).is_some_and(|value| value == "on");
         if asked_on && system.power == Some(PowerState::On) {
-            return Ok(vec![Found::new(target.id, "bmc.power", "on")]);
+            return Ok(vec![Found::new(target.id, rules::Bmc::power, "on")]);
         }
         if !off || !(asked_off || asked_on) {
             bmc.reset(target.bmc, ResetType::ForceOff).await?;
             return Ok(remembered(record, target, ResetType::ForceOff));
         }
         match self {
-            Self::CycleWithBmc if done("requested.bmc_reset").is_none() => {
+            Self::CycleWithBmc if done(FindingId::BMC_RESET).is_none() => {
                 bmc.reset_bmc(target.bmc).await?;
-                return Ok(vec![Found::new(target.id, "requested.bmc_reset", true)]);
+                return Ok(vec![Found::new(target.id, FindingId::BMC_RESET, true)]);
             }
             _ => {}
         }
@@ -292,7 +295,7 @@ async fn drain(
     bmc.reset(target.bmc, ResetType::On).await?;
     let mut found = remembered(record, target, ResetType::On);
     let known = record.findings.get(target.id).into_iter().flatten();
-    let left = known.filter(|finding| finding.name == DRAINS_LEFT).find_map(|finding| finding.value.as_i64());
+    let left = known.filter(|finding| finding.is(DRAINS_LEFT)).find_map(|finding| finding.value.as_i64());
     found.push(Found::new(target.id, DRAINS_LEFT, (left.unwrap_or(1) - 1).max(0)));
     Ok(found)
 }
@@ -322,7 +325,7 @@ async fn power_cycle(bmc: &dyn BmcClient, target: &Target<'_>) -> Result<(), Act
 async fn factory_reset(bmc: &dyn BmcClient, record: &HostRecord) -> Result<Vec<Found>, ActionError> {
     let host = &record.host;
     let mut known = record.findings.get(&host.id).into_iter().flatten();
-    let done = known.find(|finding| finding.name == "requested.factory_reset").map(|finding| finding.value.clone());
+    let done = known.find(|finding| finding.is(FindingId::FACTORY_RESET)).map(|finding| finding.value.clone());
     let mut done: Vec<String> = done.and_then(|value| serde_json::from_value(value).ok()).unwrap_or_default();
     let all = [(&host.id, &host.bmc)].into_iter().chain(record.dpus.iter().map(|dpu| (&dpu.id, &dpu.bmc)));
     let next =
@@ -330,7 +333,7 @@ async fn factory_reset(bmc: &dyn BmcClient, record: &HostRecord) -> Result<Vec<F
     let Some((id, access)) = next else { return Ok(Vec::new()) };
     bmc.factory_reset_bmc(access).await?;
     done.push(id.to_string());
-    Ok(vec![Found::new(&host.id, "requested.factory_reset", json!(done))])
+    Ok(vec![Found::new(&host.id, FindingId::FACTORY_RESET, json!(done))])
 }
 
 /// A power command as rules see it later. DPUs lose power with their host.
@@ -343,13 +346,13 @@ fn remembered(record: &HostRecord, target: &Target<'_>, reset: ResetType) -> Vec
     };
     let mut found = Vec::new();
     if target.of_host {
-        found.push(Found::new(target.id, "bmc.last_power_request", word));
+        found.push(Found::new(target.id, rules::Bmc::last_power_request, word));
         if power_lost {
-            found.extend(record.dpus.iter().map(|dpu| Found::new(&dpu.id, "requested.restart", true)));
+            found.extend(record.dpus.iter().map(|dpu| Found::new(&dpu.id, FindingId::RESTART, true)));
         }
     }
     if restarts || !target.of_host {
-        found.push(Found::new(target.id, "requested.restart", true));
+        found.push(Found::new(target.id, FindingId::RESTART, true));
     }
     found
 }

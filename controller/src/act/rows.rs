@@ -1,7 +1,6 @@
 //! Rows that change in the transaction that commits a decision. Called by `reconcile/commit` alone.
 
-use rules::Action;
-use serde_json::Value;
+use rules::{Action, FactId};
 
 use super::{ActionError, journal, release_guard, remote};
 use crate::{
@@ -33,9 +32,9 @@ pub(crate) enum Rows {
     /// The request of the argument `kind` is done.
     ClearNamedRequest,
     /// A fact is true from now on.
-    Note(&'static str),
+    Note(FactId),
     /// A fact is not known any more.
-    Forget(&'static str),
+    Forget(FactId),
     /// The reprovisioning of DPUs has ended.
     EndDpuReprovision,
     /// User names and passwords of the host's BMCs are forgotten.
@@ -98,7 +97,7 @@ impl Rows {
             Self::ClearRequest(kind) => drop(tx.remove_request(&host.id, kind).await?),
             Self::ClearNamedRequest => drop(tx.remove_request(&host.id, remote::text(action, "kind")?).await?),
             Self::Note(fact) => {
-                let finding = Finding { name: fact.to_owned(), value: Value::Bool(true), at: now };
+                let finding = Finding::new(fact, true, now);
                 for machine in journal::machines(record, action) {
                     tx.put_finding(&machine, &finding).await?;
                 }
@@ -113,7 +112,7 @@ impl Rows {
                     tx.remove_request(&host.id, kind).await?;
                 }
                 for dpu in &record.dpus {
-                    tx.remove_finding(&dpu.id, "dpu.reprovision_started").await?;
+                    tx.remove_finding(&dpu.id, rules::Dpu::reprovision_started).await?;
                 }
             }
             Self::ForgetCredentials => drop(tx.add_host(&without_credentials(record), now).await?),

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use rules::{FactType, fact_dictionary};
-use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
+use rules::{Area, FactType, fact_dictionary};
+use serde_json::Value;
 
-use crate::{Timestamp, store::Finding};
+use crate::{
+    Timestamp,
+    store::{Finding, FindingId},
+};
 
 /// Findings about one machine, by area and fact.
 pub(super) struct Findings<'a> {
@@ -26,36 +28,30 @@ impl<'a> Findings<'a> {
 
     /// An area's facts as found, over what is taken for granted. A finding that no longer fits the area is left out:
     /// it may be from another release.
-    pub(super) fn over<T: Serialize + DeserializeOwned>(&self, area: &str, granted: T) -> T {
-        let Some(found) = self.by_area.get(area) else { return granted };
-        let Ok(Value::Object(base)) = serde_json::to_value(&granted) else { return granted };
-        let with = |facts: &[&(&str, &Finding)]| {
-            let mut all: Map<String, Value> = base.clone();
-            all.extend(facts.iter().map(|(fact, finding)| ((*fact).to_owned(), finding.value.clone())));
-            serde_json::from_value::<T>(Value::Object(all)).ok()
-        };
-        let all: Vec<_> = found.iter().collect();
-        with(&all)
-            .or_else(|| with(&all.iter().copied().filter(|one| with(&[*one]).is_some()).collect::<Vec<_>>()))
-            .unwrap_or(granted)
+    pub(super) fn over<A: Area>(&self, mut granted: A) -> A {
+        for (fact, finding) in self.by_area.get(A::NAME).into_iter().flatten() {
+            granted.set(fact, &finding.value);
+        }
+        granted
     }
 
-    /// When a fact was found.
-    pub(super) fn at(&self, area: &str, fact: &str) -> Option<Timestamp> {
-        self.one(area, fact).map(|finding| finding.at)
+    /// When something was found.
+    pub(super) fn at(&self, id: impl Into<FindingId>) -> Option<Timestamp> {
+        self.one(id.into()).map(|finding| finding.at)
     }
 
-    /// A yes that was found beside the facts.
-    pub(super) fn is_true(&self, area: &str, fact: &str) -> bool {
-        self.one(area, fact).is_some_and(|finding| finding.value == Value::Bool(true))
+    /// A yes that was found.
+    pub(super) fn is_true(&self, id: impl Into<FindingId>) -> bool {
+        self.one(id.into()).is_some_and(|finding| finding.value == Value::Bool(true))
     }
 
-    /// Texts that were found beside the facts.
-    pub(super) fn texts(&self, area: &str, fact: &str) -> Vec<String> {
-        self.one(area, fact).and_then(|finding| serde_json::from_value(finding.value.clone()).ok()).unwrap_or_default()
+    /// Texts that were found.
+    pub(super) fn texts(&self, id: impl Into<FindingId>) -> Vec<String> {
+        self.one(id.into()).and_then(|finding| serde_json::from_value(finding.value.clone()).ok()).unwrap_or_default()
     }
 
-    fn one(&self, area: &str, fact: &str) -> Option<&'a Finding> {
+    fn one(&self, id: FindingId) -> Option<&'a Finding> {
+        let (area, fact) = id.name().split_once('.')?;
         self.by_area.get(area)?.iter().find(|(name, _)| *name == fact).map(|(_, finding)| *finding)
     }
 }
@@ -143,12 +139,12 @@ mod tests {
             finding("instance.nvlink_synced", json!(false)),
         ];
         let found = Findings::of(Some(&rows));
-        let bmc = found.over("bmc", rules::Bmc { bios_job: "job-1".into(), ..Default::default() });
+        let bmc = found.over(rules::Bmc { bios_job: "job-1".into(), ..Default::default() });
         assert_eq!((bmc.power, bmc.bios_job.as_str(), bmc.reachable), (rules::PowerState::Off, "job-1", false));
-        let instance = found.over("instance", rules::Instance { nvlink_synced: true, ..Default::default() });
+        let instance = found.over(rules::Instance { nvlink_synced: true, ..Default::default() });
         assert!(!instance.nvlink_synced);
-        assert_eq!(found.at("bmc", "power"), Some(Timestamp::from_micros(7)));
-        assert_eq!(found.at("bmc", "vendor"), None);
+        assert_eq!(found.at(rules::Bmc::power), Some(Timestamp::from_micros(7)));
+        assert_eq!(found.at(rules::Bmc::vendor), None);
     }
 
     #[test]

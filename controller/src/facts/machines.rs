@@ -3,7 +3,7 @@
 use super::{findings::Findings, journal, reports, requests::says_failed};
 use crate::{
     Timestamp,
-    store::{Dpu, HostRecord},
+    store::{Dpu, FindingId, HostRecord},
 };
 
 /// Latest event of these kinds on a machine.
@@ -33,8 +33,8 @@ pub(super) fn host(record: &HostRecord, found: &Findings<'_>) -> rules::Host {
         rebooted_at: event(&["rebooted"]),
         cleaned_at: event(&["cleaned"]),
         scout_seen_at: event(&["discovered", "rebooted", "cleaned", "validated", "seen"]),
-        reboot_requested_at: micros(found.at("requested", "restart")),
-        ..found.over("host", granted)
+        reboot_requested_at: micros(found.at(FindingId::RESTART)),
+        ..found.over(granted)
     }
 }
 
@@ -48,21 +48,17 @@ pub(super) fn bmc(record: &HostRecord, found: &Findings<'_>) -> rules::Bmc {
         ..Default::default()
     };
     rules::Bmc {
-        power_requested_at: micros(found.at("bmc", "last_power_request")),
-        power_read_at: micros(found.at("bmc", "power")),
-        reset_at: micros(found.at("requested", "component_reset")),
-        ..found.over("bmc", granted)
+        power_requested_at: micros(found.at(rules::Bmc::last_power_request)),
+        power_read_at: micros(found.at(rules::Bmc::power)),
+        reset_at: micros(found.at(FindingId::COMPONENT_RESET)),
+        ..found.over(granted)
     }
 }
 
 pub(super) fn firmware(record: &HostRecord, found: &Findings<'_>) -> rules::Firmware {
     let event = |kinds: &[&str]| micros(event_at(record, &record.host.id, kinds));
     let granted = rules::Firmware { at_target: true, upload_slot_free: true, ..Default::default() };
-    rules::Firmware {
-        explored_at: event(&["explored"]),
-        failed_at: event(&["upgrade_failed"]),
-        ..found.over("firmware", granted)
-    }
+    rules::Firmware { explored_at: event(&["explored"]), failed_at: event(&["upgrade_failed"]), ..found.over(granted) }
 }
 
 /// MACs that have acknowledged, and machines that are reset, are remembered beside the facts.
@@ -71,9 +67,9 @@ pub(super) fn decommission(record: &HostRecord, found: &Findings<'_>) -> rules::
     let oob_macs = known(record.dpus.iter().map(|dpu| &dpu.oob_mac).collect());
     let bmc_macs =
         known([&record.host.bmc.mac].into_iter().chain(record.dpus.iter().map(|dpu| &dpu.bmc.mac)).collect());
-    let acknowledged = found.texts("acknowledged", "dhcp");
+    let acknowledged = found.texts(FindingId::DHCP_ACKNOWLEDGED);
     let pending = |macs: &[String]| macs.iter().filter(|mac| !acknowledged.contains(mac)).cloned().collect();
-    let reset = found.texts("requested", "factory_reset");
+    let reset = found.texts(FindingId::FACTORY_RESET);
     let machines =
         [(&record.host.id, &record.host.bmc)].into_iter().chain(record.dpus.iter().map(|dpu| (&dpu.id, &dpu.bmc)));
     let to_reset = machines.filter(|(_, bmc)| !bmc.url.is_empty()).map(|(id, _)| id.to_string());
@@ -86,7 +82,7 @@ pub(super) fn decommission(record: &HostRecord, found: &Findings<'_>) -> rules::
         oob_macs,
         bmc_macs,
     };
-    found.over("decommission", granted)
+    found.over(granted)
 }
 
 pub(super) fn failure(record: &HostRecord) -> rules::Failure {
@@ -106,9 +102,9 @@ pub(super) fn dpu(record: &HostRecord, dpu: &Dpu) -> rules::Dpu {
     let own = record.life.dpus.get(dpu.id.as_str());
     let since = own.map_or_else(|| Timestamp::from_micros(record.life.version.micros()), |own| own.since);
     let seen = record.observations.get(&dpu.id);
-    let restarted = found.at("requested", "restart");
+    let restarted = found.at(FindingId::RESTART);
     // A report that came after the restart shows as well that the operating system is up.
-    let running = found.is_true("observed", "os_running").then(|| found.at("observed", "os_running")).flatten();
+    let running = found.is_true(FindingId::OS_RUNNING).then(|| found.at(FindingId::OS_RUNNING)).flatten();
     let since_restart = |at: &Timestamp| restarted.is_none_or(|restarted| *at > restarted);
     let reported = seen.map(|seen| seen.observed_at).filter(since_restart);
     let up = running.filter(since_restart).max(reported);
@@ -154,6 +150,6 @@ pub(super) fn dpu(record: &HostRecord, dpu: &Dpu) -> rules::Dpu {
         booted_at: micros(event(&["booted", "discovered"]).max(up)),
         reboot_requested_at: micros(restarted),
         reprovision_restart_requested_at: micros(restart.map(|request| request.at)),
-        ..found.over("dpu", granted)
+        ..found.over(granted)
     }
 }

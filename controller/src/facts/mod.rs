@@ -55,10 +55,10 @@ pub(crate) fn snapshot(record: &HostRecord, site: &rules::Site, now: Timestamp) 
         requests,
         failure: machines::failure(record),
         validation: requests::validation(record, &found),
-        attestation: found.over("attestation", rules::Attestation::default()),
+        attestation: found.over(rules::Attestation::default()),
         firmware: machines::firmware(record, &found),
         decommission: machines::decommission(record, &found),
-        credentials: found.over("credentials", rules::Credentials::default()),
+        credentials: found.over(rules::Credentials::default()),
         health: reports,
         site: site.clone(),
     }

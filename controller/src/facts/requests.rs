@@ -112,7 +112,7 @@ pub(super) fn instance(record: &HostRecord, found: &Findings<'_>) -> rules::Inst
         phone_home_seen: true,
         ..Default::default()
     };
-    let facts = found.over("instance", granted);
+    let facts = found.over(granted);
     let Some(instance) = &record.instance else { return facts };
     let waits_for_home = instance.config.os.as_ref().is_some_and(|os| os.phone_home_enabled);
     rules::Instance {
@@ -140,7 +140,7 @@ pub(super) fn validation(record: &HostRecord, found: &Findings<'_>) -> rules::Va
         failed: run.is_some_and(says_failed),
         verify_requested_at: request("bom_validation").map(|request| request.at.micros()),
         match_attempted_at: event_at(record, &record.host.id, &["sku_match"]).map(|at| at.micros()),
-        ..found.over("validation", rules::Validation::default())
+        ..found.over(rules::Validation::default())
     }
 }
 

@@ -6,7 +6,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use proto::MachineId;
-use rules::Explanation;
+use rules::{Explanation, FactId};
 use serde_json::Value;
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
 use crate::{
     Timestamp,
     act::{BmcClient, BmcError, PowerState, SecureBoot, TaskState},
-    store::{self, Finding, HostRecord, StoreError},
+    store::{self, Finding, FindingId, HostRecord, StoreError},
 };
 
 /// Long enough for a slow BMC, short enough that a dead one does not hold up what else is known of the host.
@@ -71,7 +71,7 @@ impl Questions {
                 let known = record.findings.get(&machine).map(Vec::as_slice).unwrap_or_default();
                 let found = permit.away(question.ask(context.bmc.as_ref(), &bmc, known)).await;
                 let now = Timestamp::now();
-                let found = found.into_iter().map(|(name, value)| Finding { name: name.to_owned(), value, at: now });
+                let found = found.into_iter().map(|(id, value)| Finding::new(id, value, now));
                 fresh.extend(found.filter(|finding| is_news(finding, known)).map(|finding| (machine.clone(), finding)));
             }
         }
@@ -92,44 +92,53 @@ impl Questions {
     }
 }
 
+/// Facts that a BMC supplies, with the question that asks for each.
+const SUPPLIED: &[(FactId, Question)] = &[
+    (rules::Bmc::power, Question::HostSystem),
+    (rules::Bmc::power_is_fresh, Question::HostSystem),
+    (rules::Bmc::reachable, Question::HostSystem),
+    (rules::Bmc::vendor, Question::HostSystem),
+    (rules::Dpu::reachable, Question::DpuSystem),
+    (rules::Dpu::booted_since_state_change, Question::DpuSystem),
+    (rules::Dpu::booted_since_restart, Question::DpuSystem),
+    (rules::Dpu::secure_boot, Question::DpuSecureBoot),
+    (rules::Dpu::install_task, Question::DpuInstallTask),
+    (rules::Dpu::install_percent, Question::DpuInstallTask),
+    (rules::Dpu::bmc_firmware, Question::DpuFirmware),
+];
+
 /// The question that supplies a fact, if a BMC does.
 fn question(fact: &str) -> Option<Question> {
-    Some(match fact {
-        "bmc.power" | "bmc.power_is_fresh" | "bmc.reachable" | "bmc.vendor" => Question::HostSystem,
-        "dpu.reachable" | "dpu.booted_since_state_change" | "dpu.booted_since_restart" => Question::DpuSystem,
-        "dpu.secure_boot" => Question::DpuSecureBoot,
-        "dpu.install_task" | "dpu.install_percent" => Question::DpuInstallTask,
-        "dpu.bmc_firmware" => Question::DpuFirmware,
-        _ => return None,
-    })
+    SUPPLIED.iter().find(|(known, _)| known.name() == fact).map(|(_, question)| *question)
 }
 
 /// The same answer after a power command is news: only now it can be believed.
 fn is_news(finding: &Finding, known: &[Finding]) -> bool {
-    let commands = known.iter().filter(|known| matches!(&*known.name, "bmc.last_power_request" | "requested.restart"));
+    let commands =
+        known.iter().filter(|known| known.is(rules::Bmc::last_power_request) || known.is(FindingId::RESTART));
     let commanded = commands.map(|known| known.at).max();
     let same = known.iter().find(|known| known.name == finding.name && known.value == finding.value);
     same.is_none_or(|same| commanded.is_some_and(|commanded| commanded >= same.at))
 }
 
 impl Question {
-    /// Facts by name.
-    async fn ask(self, bmc: &dyn BmcClient, access: &store::Bmc, known: &[Finding]) -> Vec<(&'static str, Value)> {
+    /// What was found.
+    async fn ask(self, bmc: &dyn BmcClient, access: &store::Bmc, known: &[Finding]) -> Vec<(FindingId, Value)> {
         match self {
             Self::HostSystem => match limited(bmc.system(access)).await {
                 Some(system) => vec![
-                    ("bmc.reachable", true.into()),
-                    ("bmc.power", system.power.map_or("unknown", power).into()),
-                    ("bmc.vendor", vendor(system.manufacturer.as_deref().unwrap_or_default()).into()),
+                    (rules::Bmc::reachable.into(), true.into()),
+                    (rules::Bmc::power.into(), system.power.map_or("unknown", power).into()),
+                    (rules::Bmc::vendor.into(), vendor(system.manufacturer.as_deref().unwrap_or_default()).into()),
                 ],
-                None => vec![("bmc.reachable", false.into())],
+                None => vec![(rules::Bmc::reachable.into(), false.into())],
             },
             Self::DpuSystem => match limited(bmc.system(access)).await {
                 Some(system) => {
-                    let up = system.os_running.map(|up| ("observed.os_running", Value::from(up)));
-                    [("dpu.reachable", true.into())].into_iter().chain(up).collect()
+                    let up = system.os_running.map(|up| (FindingId::OS_RUNNING, Value::from(up)));
+                    [(rules::Dpu::reachable.into(), true.into())].into_iter().chain(up).collect()
                 }
-                None => vec![("dpu.reachable", false.into())],
+                None => vec![(rules::Dpu::reachable.into(), false.into())],
             },
             Self::DpuSecureBoot => {
                 let word = match limited(bmc.secure_boot(access)).await {
@@ -138,22 +147,22 @@ impl Question {
                     Some(SecureBoot::Incomplete) => "missing_data",
                     None => "error",
                 };
-                vec![("dpu.secure_boot", word.into())]
+                vec![(rules::Dpu::secure_boot.into(), word.into())]
             }
             Self::DpuInstallTask => {
-                let task = known.iter().find(|known| known.name == "requested.install_task");
+                let task = known.iter().find(|known| known.is(FindingId::INSTALL_TASK));
                 let Some(path) = task.and_then(|task| task.value.as_str()) else { return Vec::new() };
                 match limited(bmc.task(access, path)).await {
                     Some(task) => vec![
-                        ("dpu.install_task", task_word(task.state).into()),
-                        ("dpu.install_percent", task.percent.into()),
+                        (rules::Dpu::install_task.into(), task_word(task.state).into()),
+                        (rules::Dpu::install_percent.into(), task.percent.into()),
                     ],
                     // What was last known of the task stays.
                     None => Vec::new(),
                 }
             }
             Self::DpuFirmware => match limited(bmc.firmware_version(access)).await {
-                Some(Some(version)) => vec![("dpu.bmc_firmware", version.into())],
+                Some(Some(version)) => vec![(rules::Dpu::bmc_firmware.into(), version.into())],
                 Some(None) | None => Vec::new(),
             },
         }

@@ -43,7 +43,7 @@ pub use addresses::{Address, AddressPool};
 pub use dpus::{Dpu, NewDpu};
 pub use error::StoreError;
 pub use events::Event;
-pub use findings::Finding;
+pub use findings::{Finding, FindingId};
 pub use forgotten::DeletedHost;
 pub use health::{AppliedReport, ApplyMode};
 pub use held::HeldVersions;

@@ -8,7 +8,7 @@ use crate::{
     Timestamp,
     access::Caller,
     facts,
-    store::{Event, Finding, Host, Request, Tx},
+    store::{Event, Finding, FindingId, Host, Request, Tx},
 };
 
 /// Bytes of the name of an event.
@@ -104,7 +104,7 @@ impl SiteService {
             let event = Event { kind: event.kind, at: now, arguments };
             tx.put_event(&machine, &event).await.map_err(from_store)?;
         } else {
-            let of_dpu = event.kind.starts_with("dpu.");
+            let of_dpu = event.kind.split('.').next() == Some(<rules::Dpu as rules::Area>::NAME);
             if of_dpu == (machine == host.id) {
                 let fault = if of_dpu { "needs the argument `dpu`" } else { "is not a fact of a DPU" };
                 return Err(Status::invalid_argument(format!("fact `{}` {fault}", event.kind)));
@@ -128,17 +128,17 @@ impl SiteService {
 
 /// A machine with this MAC was refused an address, as decommissioning wants it.
 async fn acknowledge(tx: &mut Tx, host: &Host, mac: Option<&String>, now: Timestamp) -> Result<(), Status> {
-    const NAME: &str = "acknowledged.dhcp";
     let mac = mac.ok_or_else(|| Status::invalid_argument("event `dhcp_suppressed` needs the argument `mac`"))?;
     let found = tx.findings(&host.id).await.map_err(from_store)?;
-    let known = found.into_iter().find(|finding| finding.name == NAME);
+    let known = found.into_iter().find(|finding| finding.is(FindingId::DHCP_ACKNOWLEDGED));
     let mut macs: Vec<String> =
         known.and_then(|finding| serde_json::from_value(finding.value).ok()).unwrap_or_default();
     let mac = mac.to_ascii_lowercase();
     if !macs.contains(&mac) && macs.len() < 64 {
         macs.push(mac);
     }
-    tx.put_finding(&host.id, &Finding { name: NAME.to_owned(), value: macs.into(), at: now }).await.map_err(from_store)
+    let finding = Finding::new(FindingId::DHCP_ACKNOWLEDGED, macs, now);
+    tx.put_finding(&host.id, &finding).await.map_err(from_store)
 }
 
 fn known<'k>(what: &str, name: &str, kinds: &'k [facts::Kind]) -> Result<&'k facts::Kind, Status> {

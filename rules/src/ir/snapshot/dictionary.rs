@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use serde::{Deserialize, Deserializer, de::Error as _};
 use types::ConfigVersion;
 
 use crate::ir::snapshot::{
@@ -128,11 +129,47 @@ pub(crate) static NO_DPU: LazyLock<Dpu> = LazyLock::new(Dpu::default);
 pub(crate) trait Read<T>: for<'a> Fn(&'a Snapshot, &'a Dpu) -> &'a T + Send + Sync + 'static {}
 impl<T, R: for<'a> Fn(&'a Snapshot, &'a Dpu) -> &'a T + Send + Sync + 'static> Read<T> for R {}
 
+/// A fact by its stored and written name, e.g. `bmc.power`. Every area has one for each of its facts: `Bmc::power`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FactId(&'static str);
+
+impl FactId {
+    pub(crate) const fn new(name: &'static str) -> Self {
+        Self(name)
+    }
+
+    /// The name, with the area before the dot.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+impl std::fmt::Display for FactId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// An area of the snapshot whose facts can be set one by one, by name.
+pub trait Area {
+    /// The part of its facts' names before the dot.
+    const NAME: &'static str;
+
+    /// Sets the fact of this name within the area. False, and nothing is set, if there is none, it is derived from others, or
+    /// the value is not of its type.
+    fn set<'de, D: Deserializer<'de>>(&mut self, fact: &str, value: D) -> bool;
+}
+
 /// A Rust type that a fact can have.
 pub(crate) trait FactField: Sized + 'static {
     const KIND: FactType;
     const OPTIONAL: bool = false;
     fn value(&self) -> Value<'_>;
+    fn read<'de, D: Deserializer<'de>>(value: D) -> Result<Self, D::Error>;
+    fn read_option<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Self>, D::Error> {
+        Self::read(value).map(Some)
+    }
     fn compile(read: impl Read<Self>, predicate: FactPredicate) -> Predicate {
         compile_value(move |s, d| read(s, d).value(), predicate)
     }
@@ -149,6 +186,9 @@ impl FactField for bool {
     fn value(&self) -> Value<'_> {
         Value::Bool(*self)
     }
+    fn read<'de, D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        Self::deserialize(value)
+    }
     fn typed(field: Field<Self>) -> FieldGetter {
         FieldGetter::Bool(field)
     }
@@ -158,6 +198,9 @@ impl FactField for i64 {
     const KIND: FactType = FactType::Int;
     fn value(&self) -> Value<'_> {
         Value::Int(*self)
+    }
+    fn read<'de, D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        Self::deserialize(value)
     }
     fn typed(field: Field<Self>) -> FieldGetter {
         FieldGetter::Int(field)
@@ -169,6 +212,12 @@ impl FactField for String {
     fn value(&self) -> Value<'_> {
         Value::Text(self)
     }
+    fn read<'de, D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        Self::deserialize(value)
+    }
+    fn read_option<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Self>, D::Error> {
+        Option::deserialize(value)
+    }
 }
 
 impl FactField for Vec<String> {
@@ -176,12 +225,22 @@ impl FactField for Vec<String> {
     fn value(&self) -> Value<'_> {
         Value::Texts(self)
     }
+    fn read<'de, D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        Self::deserialize(value)
+    }
 }
 
 impl FactField for ConfigVersion {
     const KIND: FactType = FactType::Version;
     fn value(&self) -> Value<'_> {
         Value::Version(*self)
+    }
+    fn read<'de, D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        String::deserialize(value)?.parse().map_err(D::Error::custom)
+    }
+    fn read_option<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Self>, D::Error> {
+        let text = Option::<String>::deserialize(value)?;
+        text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
     }
     fn typed_option(field: Field<Option<Self>>) -> FieldGetter {
         FieldGetter::Version(field)
@@ -193,6 +252,9 @@ impl<T: FactField> FactField for Option<T> {
     const OPTIONAL: bool = true;
     fn value(&self) -> Value<'_> {
         self.as_ref().map_or(Value::Absent, T::value)
+    }
+    fn read<'de, D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        T::read_option(value)
     }
     fn typed(field: Field<Self>) -> FieldGetter {
         T::typed_option(field)
@@ -222,6 +284,9 @@ macro_rules! words {
                 $crate::ir::snapshot::dictionary::FactType::Word(&[$($first_word,)? $($word),+]);
             fn value(&self) -> $crate::ir::snapshot::dictionary::Value<'_> {
                 $crate::ir::snapshot::dictionary::Value::Text(self.as_str())
+            }
+            fn read<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+                serde::Deserialize::deserialize(value)
             }
         }
     };
@@ -284,6 +349,29 @@ macro_rules! area {
                     ),
                 }, )+)*
             ];
+        }
+
+        #[allow(non_upper_case_globals, reason = "the constants are named as the facts are")]
+        impl $name {
+            $($( $(#[doc = $fact_doc])+ pub const $fact: $crate::ir::snapshot::dictionary::FactId =
+                $crate::ir::snapshot::dictionary::FactId::new(concat!($area, ".", stringify!($fact))); )+)*
+            $($( $(#[doc = $derived_doc])+ pub const $derived: $crate::ir::snapshot::dictionary::FactId =
+                $crate::ir::snapshot::dictionary::FactId::new(concat!($area, ".", stringify!($derived))); )+)*
+        }
+
+        impl $crate::ir::snapshot::dictionary::Area for $name {
+            const NAME: &'static str = $area;
+
+            fn set<'de, D: serde::Deserializer<'de>>(&mut self, fact: &str, value: D) -> bool {
+                let _ = &value;
+                match fact {
+                    $($( stringify!($fact) => {
+                        let read = <$type as $crate::ir::snapshot::dictionary::FactField>::read(value);
+                        read.map(|read| self.$fact = read).is_ok()
+                    } )+)*
+                    _ => false,
+                }
+            }
         }
     };
     (@optional) => { false };

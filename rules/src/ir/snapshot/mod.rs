@@ -24,7 +24,7 @@ pub use checks::{
     Validation,
 };
 pub use credentials::{Credentials, Rotation};
-pub use dictionary::{Fact, FactType, Value};
+pub use dictionary::{Area, Fact, FactId, FactType, Value};
 pub(crate) use dictionary::{FieldGetter, NO_DPU};
 pub use dpu::{DpfPhase, Dpu, InstallTask, SecureBoot};
 pub use health::{DpuHealth, HostHealth};
