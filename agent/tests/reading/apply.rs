@@ -1,3 +1,5 @@
+//! What `nv config apply` and its kin print, read into what happened.
+
 use agent::parse::{ApplyAnswer, Diff, apply_answer, diff, is_applied};
 
 use super::case;

@@ -1,3 +1,5 @@
+//! BGP summaries in JSON.
+
 use agent::parse::{BgpSummary, Family, PeerState, bgp_json};
 
 use super::{case, fixture};

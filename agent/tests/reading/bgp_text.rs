@@ -1,3 +1,5 @@
+//! BGP summaries as text.
+
 use agent::parse::{BgpPeer, BgpSummary, Family, PeerState, bgp_text};
 
 use super::case;
@@ -36,7 +38,7 @@ fn the_host_name_is_no_part_of_the_name() {
 }
 
 #[test]
-fn a_family_that_is_not_negotiated_may_be_told_once_for_two_columns() {
+fn a_family_not_negotiated_may_be_told_once_for_two_columns() {
     let summary = read("noneg-without-pfxsnt.txt");
     let seen: Vec<_> = (summary.tables.iter())
         .flat_map(|table| {

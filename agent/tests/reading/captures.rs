@@ -128,7 +128,7 @@ fn a_view_is_no_part_of_the_vrf_before_it() {
 }
 
 #[test]
-fn a_family_on_our_side_only_is_told_by_text_and_by_the_count_in_json() {
+fn a_family_on_our_side_only_shows_in_text_and_json() {
     let text = read("frr_live/frr-8.4.4/086_ipv6_only_our_side.txt");
     let v6 = text.default_vrf(&Family::Ipv6Unicast).unwrap();
     assert!(v6.peers.iter().all(|peer| !peer.state.is_established()), "{v6:?}");

@@ -1,3 +1,5 @@
+//! The DHCP server's file of last requests.
+
 use agent::parse::{dhcp_timestamps, kea_leases};
 
 #[test]

@@ -1,3 +1,5 @@
+//! What tells of the HBN container: `crictl`, `supervisorctl`, `uptime`.
+
 use agent::parse::{containers, df, fdb, image_tags, images, links, privilege_level, running, supervisorctl};
 
 use super::{case, fixture};
@@ -39,7 +41,7 @@ fn the_container_of_hbn_is_the_running_attempt() {
 }
 
 #[test]
-fn the_tag_of_a_containers_image_is_found_by_id_or_stands_in_its_name() {
+fn the_tag_of_an_image_is_found_by_id_or_in_its_name() {
     let images = images(&fixture("commands/crictl_images.json")).unwrap();
     assert_eq!(images.len(), 3);
     let mut container = containers(&fixture("commands/crictl_ps_all.json")).unwrap().remove(0);

@@ -1,3 +1,5 @@
+//! What `nv show` and `nv config` print.
+
 use agent::parse::{
     NvAnswer, SystemVersion, link_states, mac_table, nv_answer, nv_bgp, nv_document, nv_revisions, nv_tables,
     system_version,

@@ -23,7 +23,7 @@ fn deprecated_types_of_fnn_are_fnn_in_every_respect() {
 }
 
 #[test]
-fn the_secondary_dpu_of_an_etv_admin_network_has_nothing_of_the_host() {
+fn a_secondary_dpu_of_an_etv_admin_network_serves_no_host() {
     let mut response = response("admin_etv_primary");
     response.is_primary_dpu = false;
     let files = files(&response);
@@ -133,7 +133,7 @@ fn of_two_instance_versions_the_older_is_acknowledged() {
 }
 
 #[test]
-fn responses_that_would_configure_something_else_are_refused_by_name() {
+fn responses_that_mean_something_else_are_refused_by_name() {
     type Change = fn(&mut ManagedHostNetworkConfigResponse);
     let cases: [(&str, Change, &str); 22] = [
         (
@@ -261,7 +261,7 @@ fn responses_that_would_configure_something_else_are_refused_by_name() {
 }
 
 #[test]
-fn what_has_no_say_holds_up_no_quarantine_and_no_return_to_the_admin_network() {
+fn unused_fields_hold_up_no_quarantine_and_no_admin_network() {
     let broken = |name| {
         let mut broken = response(name);
         let too_many = broken.network_security_policy_overrides[0].rule.as_mut().unwrap();

@@ -51,7 +51,7 @@ fn uplinks_and_metadata_interface_are_those_asked_for() {
 }
 
 #[test]
-fn all_files_are_printed_with_their_names_or_written_to_a_directory() {
+fn all_files_are_printed_with_names_or_written_out() {
     let dir = tempfile::tempdir().unwrap();
     let name = fixture("docs_example_etv.input.json");
     let text = printed(&[&name]);
@@ -280,7 +280,7 @@ fn no_fault_tells_a_password() {
 }
 
 #[test]
-fn names_that_no_template_is_given_are_shown_whichever_template_a_response_needs() {
+fn unknown_template_names_are_shown_for_every_template() {
     let response = fixture("docs_example_etv.input.json");
     for (name, from, to, note) in [
         ("nvue/etv.nv.j2", "{% for port", "{% for port", ""),

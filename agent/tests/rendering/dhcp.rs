@@ -248,7 +248,7 @@ fn ports_on_one_vlan_share_a_network() {
 }
 
 #[test]
-fn kea_keeps_an_address_for_a_second_only_where_the_port_says_whose_it_is() {
+fn kea_holds_addresses_only_where_ports_identify_hosts() {
     let environment = Environment {
         dhcp: DhcpSettings { kea_hooks: Some("/hooks".into()), ..environment(DhcpServer::Kea, &[]).dhcp },
         ..Environment::default()

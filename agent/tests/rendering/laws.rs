@@ -246,7 +246,7 @@ proptest! {
 }
 
 #[test]
-fn hostile_boot_urls_and_ids_come_back_unchanged_or_are_refused_by_name() {
+fn hostile_texts_come_back_unchanged_or_are_refused() {
     let base = ManagedHostNetworkConfigResponse {
         asn: 65_001,
         managed_host_config: Some(ManagedHostNetworkConfig { loopback_ip: "10.254.0.1".into(), ..Default::default() }),
@@ -310,7 +310,7 @@ fn prefixes(own: bool, position: u32, count: u32) -> Vec<String> {
 }
 
 #[test]
-fn a_thousand_prefixes_on_each_of_sixteen_ports_are_all_permitted_in_bounded_size() {
+fn sixteen_thousand_prefixes_are_permitted_in_bounded_size() {
     for (kind, own) in [(0, true), (5, true), (0, false), (5, false)] {
         let response = with_sixteen_ports(kind, |position| FlatInterfaceConfig {
             vpc_prefixes: prefixes(own, position, 1000),
@@ -331,7 +331,7 @@ fn a_thousand_prefixes_on_each_of_sixteen_ports_are_all_permitted_in_bounded_siz
 }
 
 #[test]
-fn more_rules_than_a_dpu_can_be_given_are_refused_by_the_field_that_most_come_of() {
+fn too_many_rules_are_refused_by_the_largest_field() {
     let group = |position: u32, ports: u32| {
         let attributes = NetworkSecurityGroupRuleAttributes {
             direction: 2,

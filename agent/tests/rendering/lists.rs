@@ -56,7 +56,7 @@ fn a_quarantined_host_on_the_admin_network_of_etv_is_blocked() {
 }
 
 #[test]
-fn a_quarantined_tenant_of_etv_is_not_permitted_its_own_networks_first() {
+fn a_quarantined_etv_tenant_has_no_permit_before_its_list() {
     let mut response = response("nvue_startup");
     let list = "p0000_deny_prefixes_ipv4";
     let denies = [(1001, "deny", "192.0.2.0/24".to_owned()), (1002, "deny", "198.51.100.0/24".to_owned())];
@@ -95,7 +95,7 @@ fn the_eleventh_prefix_of_a_port_takes_no_number_of_the_next_port() {
 }
 
 #[test]
-fn a_hundred_and_twenty_seven_ports_do_not_reach_the_number_of_the_final_rule() {
+fn the_rules_of_127_ports_stay_below_the_final_rule() {
     let mut response = response("nvue_startup");
     let port = response.tenant_interfaces[0].clone();
     response.tenant_interfaces = (0..127)
@@ -116,7 +116,7 @@ fn a_hundred_and_twenty_seven_ports_do_not_reach_the_number_of_the_final_rule() 
 }
 
 #[test]
-fn the_rules_of_two_groups_of_an_etv_host_are_one_list_by_priority() {
+fn two_groups_of_an_etv_host_are_one_list_by_priority() {
     let mut response = response("nvue_startup");
     response.tenant_interfaces[0].network_security_group =
         group("b", vec![deny(20, "2.0.0.0/8"), deny(10, "1.0.0.0/8")]);
@@ -160,7 +160,7 @@ fn one_group_with_different_rules_on_two_ports_is_two_groups() {
 }
 
 #[test]
-fn peers_of_all_ports_of_a_vpc_count_and_only_lists_that_exist_are_attached() {
+fn peers_of_all_ports_count_and_only_known_lists_attach() {
     let mut response = response("nvue_startup_fnn_classic");
     let vpc_vni = response.tenant_interfaces[0].vpc_vni;
     response.tenant_interfaces[1].vpc_vni = vpc_vni;

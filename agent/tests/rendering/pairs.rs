@@ -102,7 +102,7 @@ fn rendered(name: &str, dpu: Dpu) -> String {
 }
 
 #[test]
-fn every_pair_renders_to_the_expected_tree_but_for_the_listed_differences() {
+fn every_pair_renders_as_expected_but_for_listed_differences() {
     let pairs: Vec<Pair> = serde_yaml::from_str(&fixture("index.yaml")).unwrap();
     assert_eq!(pairs.len(), 19);
     let differences = differences();

@@ -8,15 +8,15 @@ use std::{
 
 use tokio::task::AbortHandle;
 
-/// Tasks in the order in which they began.
+/// Handshakes in the order in which they began.
 #[derive(Debug)]
 pub(super) struct Pending {
     most: usize,
-    tasks: Mutex<Tasks>,
+    tasks: Mutex<Handshakes>,
 }
 
 #[derive(Debug, Default)]
-struct Tasks {
+struct Handshakes {
     next: u64,
     running: VecDeque<(u64, AbortHandle)>,
 }

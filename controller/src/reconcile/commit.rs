@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dpu_that_moves_starts_a_new_stay_and_one_that_stays_keeps_its_own() {
+    fn a_dpu_that_moves_starts_a_new_stay() {
         let now = Timestamp::from_micros(99);
         let steps = [step("a", Some("DPUInit/Done")), step("b", None), step("c", Some("DPUInit/Init"))];
         let lives = dpu_lives(&life(), &steps, now);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_the_same_reason_writes_nothing_and_keeps_when_it_began() {
+    fn waiting_on_for_the_same_reason_writes_nothing() {
         let wait = Wait {
             reason: "BGP is down".into(),
             gate: Some("p0".into()),

@@ -39,7 +39,7 @@ enum Ran {
     /// An action failed, and its arm keeps the host where it is.
     Stays(ActionError),
     /// Actions failed whose arms say where to go then.
-    Goes { diversions: Vec<Fallback>, why: String },
+    Goes { fallbacks: Vec<Fallback>, why: String },
 }
 
 impl Evaluation<'_> {
@@ -47,7 +47,7 @@ impl Evaluation<'_> {
         match self.run_all(Step::host(Some(&go.to)), &go.actions, &go.dpus).await {
             Ran::Stands => self.commit(go, self.taken_arm(go)).await,
             Ran::Stays(failure) => self.stay_with_failure(&failure).await,
-            Ran::Goes { diversions, why } => self.divert(decision, &diversions, why).await,
+            Ran::Goes { fallbacks, why } => self.fall_back(decision, &fallbacks, why).await,
         }
     }
 
@@ -55,7 +55,7 @@ impl Evaluation<'_> {
         match self.run_all(Step::host(None), &wait.actions, &wait.dpus).await {
             Ran::Stands => {}
             Ran::Stays(failure) => return self.stay_with_failure(&failure).await,
-            Ran::Goes { diversions, why } => return self.divert(decision, &diversions, why).await,
+            Ran::Goes { fallbacks, why } => return self.fall_back(decision, &fallbacks, why).await,
         }
         self.context.counters.count(ReconcileEvent::Wait);
         let actions = all_actions(&wait.actions, &wait.dpus);
@@ -90,8 +90,13 @@ impl Evaluation<'_> {
         Ok(Evaluated::Gone)
     }
 
-    async fn divert(&self, decision: &Decision, diversions: &[Fallback], why: String) -> Result<Evaluated, StoreError> {
-        self.commit(&self.rules.fall_back(self.snapshot, decision, diversions), why).await
+    async fn fall_back(
+        &self,
+        decision: &Decision,
+        fallbacks: &[Fallback],
+        why: String,
+    ) -> Result<Evaluated, StoreError> {
+        self.commit(&self.rules.fall_back(self.snapshot, decision, fallbacks), why).await
     }
 
     async fn commit(&self, go: &Go, reason: String) -> Result<Evaluated, StoreError> {
@@ -115,7 +120,7 @@ impl Evaluation<'_> {
 
     /// Runs the actions of the host and then those of its DPUs. A DPU that is to go elsewhere stops nobody else.
     async fn run_all(&self, host_step: Step, host: &[Action], dpus: &[DpuStep]) -> Ran {
-        let mut diversions = Vec::new();
+        let mut fallbacks = Vec::new();
         let mut failures = Vec::new();
         let of_host = std::iter::once((None, host_step, host));
         let of_dpus = dpus.iter().map(|step| (Some(&step.dpu), Step::dpu(step.to.as_ref()), step.actions.as_slice()));
@@ -126,7 +131,7 @@ impl Evaluation<'_> {
                     OnFailure::Ignore => self.ignored(action, &failure),
                     OnFailure::Stay => return Ran::Stays(failure),
                     OnFailure::Go(to) => {
-                        diversions.push(Fallback { dpu: dpu.cloned(), to: to.clone() });
+                        fallbacks.push(Fallback { dpu: dpu.cloned(), to: to.clone() });
                         failures.push(format!("{} failed: {failure}", action.name));
                         if dpu.is_none() || !self.rules.is_dpu_state(to) {
                             break 'all;
@@ -136,7 +141,7 @@ impl Evaluation<'_> {
                 }
             }
         }
-        if diversions.is_empty() { Ran::Stands } else { Ran::Goes { diversions, why: failures.join("; ") } }
+        if fallbacks.is_empty() { Ran::Stands } else { Ran::Goes { fallbacks, why: failures.join("; ") } }
     }
 
     /// Runs the remote part of an action, once for a decision, as far as anybody can know.

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_waits_for_a_bmc_gives_its_turn_away_and_goes_on_when_there_is_one() {
+    async fn a_permit_is_given_up_while_a_bmc_is_waited_for() {
         let permits = Arc::new(Permits::new(1, 1));
         let permit = Permit::new(Arc::clone(&permits), permits.next().await.unwrap());
         assert_eq!(permits.deciding.available_permits(), 0);

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_marked_while_worked_on_comes_again_afterwards_and_not_before() {
+    fn a_host_marked_while_worked_on_comes_again_afterwards() {
         let mut queue = Queue::default();
         queue.push(host(1));
         assert_eq!(queue.start(), Some(host(1)));

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn travels_as_a_timestamp_unchanged_and_clamps_what_is_before_the_epoch() {
+    fn round_trips_and_clamps_what_is_before_the_epoch() {
         let timestamp = Timestamp::from_micros(1_733_950_583_707_475);
         assert_eq!(Timestamp::from(prost_types::Timestamp::from(timestamp)), timestamp);
         assert_eq!(Timestamp::from(prost_types::Timestamp { seconds: -5, nanos: 0 }), Timestamp::default());

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_whose_p0_is_down_is_explained_with_gate_probe_dpu_and_since() {
+    fn a_host_whose_p0_is_down_is_explained() {
         let fact =
             |name: &str, value: &str, dpu: &str| FactSeen { name: name.into(), value: value.into(), dpu: dpu.into() };
         let answer = Explanation {

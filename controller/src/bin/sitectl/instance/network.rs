@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn interfaces_are_one_physical_function_and_each_virtual_function_once() {
+    fn interfaces_name_each_function_once() {
         let network = args(Some("red"), None).interfaces(&site::VpcPrefix { id: "p1".into(), ..Default::default() });
         let functions: Vec<_> = network.interfaces.iter().map(|i| (i.function_type(), i.virtual_function_id)).collect();
         let (physical, virtual_) = (forge::InterfaceFunctionType::Physical, forge::InterfaceFunctionType::Virtual);

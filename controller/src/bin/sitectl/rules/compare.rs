@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_rules_replay_their_history_and_others_show_where_they_differ() {
+    fn replays_agree_or_show_where_rules_differ() {
         let history = [step("Taken", "Ready", false), step("Ready", "Taken", true), Transition::default()];
         let same = replay(&rules(PACK), &history).unwrap();
         assert_eq!(same, Replayed { replayed: 2, without_snapshot: 1, otherwise: vec![] });

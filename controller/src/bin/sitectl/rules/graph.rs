@@ -111,7 +111,7 @@ mod tests {
     "#;
 
     #[test]
-    fn a_drawing_of_all_shows_top_states_and_one_of_a_top_state_all_in_it() {
+    fn drawings_show_top_states_or_all_of_one() {
         let files = [("a.rhai".to_owned(), PACK.to_owned())];
         let graph = rules::load_files(files, &rules::LoadOptions::default()).unwrap().graph();
         let count = |path: &str| Some(if path == "End" { 0 } else { 2 });
