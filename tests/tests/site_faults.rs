@@ -199,8 +199,8 @@ async fn both_daemons_stop_when_they_are_asked_to() -> Result<()> {
     on_site(SitePlan::new(1, 1), async |site| {
         let host = site.ready_host().await?;
         let dpu = host.primary()?.clone();
-        ensure!(site.agent(&dpu)?.stop(), "the agent did not end well");
-        ensure!(site.controller.stop(), "the controller did not end well");
+        ensure!(site.agent(&dpu)?.stop().await, "the agent did not end well");
+        ensure!(site.controller.stop().await, "the controller did not end well");
         Ok(())
     })
     .await

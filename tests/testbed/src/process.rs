@@ -14,6 +14,8 @@ use anyhow::{Context as _, Result};
 
 /// Time that a program has to end by itself.
 const GRACE: Duration = Duration::from_secs(10);
+/// Time between two looks at whether it has.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A program that runs, can be killed and started again, and ends with its owner.
 #[derive(Debug)]
@@ -89,15 +91,29 @@ impl Process {
         }
     }
 
-    /// Asks it to end, and ends it if it does not within ten seconds. True if it ended by itself with success.
-    pub fn stop(&mut self) -> bool {
-        if !self.is_running() || self.signal("TERM").is_err() {
-            return false;
-        }
+    /// Asks it to end, and ends it if it does not within ten seconds. True if it ended by itself with success. Clients of
+    /// this runtime hear meanwhile that it ends.
+    pub async fn stop(&mut self) -> bool {
         let deadline = Instant::now() + GRACE;
-        while self.is_running() && Instant::now() < deadline {
-            sleep(Duration::from_millis(20));
+        let asked = self.is_running() && self.signal("TERM").is_ok();
+        while asked && self.is_running() && Instant::now() < deadline {
+            tokio::time::sleep(PAUSE).await;
         }
+        self.end() && asked
+    }
+
+    /// The same for a thread.
+    pub fn block_stop(&mut self) -> bool {
+        let deadline = Instant::now() + GRACE;
+        let asked = self.is_running() && self.signal("TERM").is_ok();
+        while asked && self.is_running() && Instant::now() < deadline {
+            sleep(PAUSE);
+        }
+        self.end() && asked
+    }
+
+    /// Ends it if it has not ended by itself. True if it had, with success.
+    fn end(&mut self) -> bool {
         let ended = self.child.as_mut().and_then(|child| child.try_wait().ok().flatten());
         self.kill();
         ended.is_some_and(|status| status.success())

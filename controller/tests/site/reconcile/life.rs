@@ -124,7 +124,7 @@ async fn rules_that_do_not_wait_for_the_dpus_free_no_address() {
     site.acknowledge(&dpu(1, 0)).await;
     let restarts = site.bmc(1).resets().len();
     site.until(1, "refusal", |record| {
-        record.life.outcome.reason.starts_with("addresses stay held: DPU host-1-dpu1 has not acknowledged")
+        record.life.outcome.reason.starts_with("addresses stay held: DPU host-1-dpu1 has host network V")
     })
     .await;
     assert_eq!(site.instance_addresses().await.len(), 1);

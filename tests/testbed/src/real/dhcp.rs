@@ -225,7 +225,7 @@ impl<'lab> HostClient<'lab> {
         sleep(after);
         client.signal("USR1").expect("a client that runs");
         let lease = block_until("the address once more", PATIENCE, || told(&renewed));
-        client.stop();
+        client.block_stop();
         self.lab.ip(self.node, &format!("addr flush dev {} scope global", self.interface));
         lease
     }

@@ -66,7 +66,7 @@ impl Router {
     pub fn stop(&mut self) {
         // bgpd first, so that it can still say goodbye.
         while let Some(mut daemon) = self.daemons.pop() {
-            daemon.stop();
+            daemon.block_stop();
         }
         for daemon in ["zebra", "bgpd"] {
             let _ = std::fs::remove_file(self.directory.join(format!("{daemon}.vty")));

@@ -85,7 +85,7 @@ impl Postgres {
             // Fast shutdown: the polite one waits for clients, and a killed server leaves shared memory behind. One that
             // has ended already hears nothing.
             let _ = server.signal("INT");
-            server.stop();
+            server.block_stop();
         }
     }
 
