@@ -1,40 +1,11 @@
 //! From the names in a certificate to a [`Caller`], by the patterns of `[access]`. For the gatekeeper and the issuer.
 
-use std::{fmt, path::PathBuf};
+use std::fmt;
 
 use proto::MachineId;
-use serde::Deserialize;
 
 use super::{Caller, certificate::Names};
-
-/// Which names in a certificate make a client what, as the configuration gives it: `OU=NAME`, or a URI, which may end with
-/// `*`. In that of a machine, `{machine_id}` stands for its id.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Access {
-    /// DPUs and hosts: each may speak of itself alone.
-    pub machines: Vec<String>,
-    /// May do everything.
-    pub operators: Vec<String>,
-    /// Services that speak for tenants.
-    pub tenants: Vec<String>,
-    /// Services that report what they see of hosts.
-    pub observers: Vec<String>,
-    /// File of certificates that are let in no more, a line each: a serial number in hexadecimal, a URI, or `OU=NAME`.
-    pub refused: Option<PathBuf>,
-}
-
-impl Default for Access {
-    fn default() -> Self {
-        Self {
-            machines: vec!["spiffe://forge.local/forge-system/machine/{machine_id}".to_owned()],
-            operators: vec!["OU=operators".to_owned()],
-            tenants: vec!["OU=tenants".to_owned()],
-            observers: vec!["OU=observers".to_owned()],
-            refused: None,
-        }
-    }
-}
+use crate::Access;
 
 /// What is wrong with one pattern of [`Access`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

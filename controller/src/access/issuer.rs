@@ -19,34 +19,13 @@ use rustls::{
     pki_types::{CertificateDer, UnixTime, pem::PemObject as _},
     server::{WebPkiClientVerifier, danger::ClientCertVerifier},
 };
-use serde::Deserialize;
 use x509_cert::{
     Certificate,
     der::{Decode as _, Encode as _, EncodePem as _, Reader as _, SliceReader, asn1::UintRef, pem::LineEnding},
 };
 
 use super::{Caller, Clients, certificate::Names};
-use crate::Timestamp;
-
-/// What machines' certificates are renewed with.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct IssuerFiles {
-    /// Certificate of the authority that signs, PEM; `tls.client_ca` must trust it.
-    pub cert: PathBuf,
-    /// Its private key, PEM.
-    pub key: PathBuf,
-    /// How long a certificate is valid, in days.
-    #[serde(default = "thirty")]
-    pub valid_days: u16,
-    /// How long after its end a certificate may still be renewed, in days.
-    #[serde(default = "thirty")]
-    pub late_days: u16,
-}
-
-fn thirty() -> u16 {
-    30
-}
+use crate::{IssuerFiles, Timestamp};
 
 /// Certificates that a machine may have within ten minutes.
 const MOST_RENEWALS: usize = 8;

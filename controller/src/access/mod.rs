@@ -16,9 +16,9 @@ mod refused;
 mod share;
 
 pub(crate) use caller::Caller;
+pub use clients::AccessFault;
 pub(crate) use clients::Clients;
-pub use clients::{Access, AccessFault};
+pub use issuer::IssuerFault;
 pub(crate) use issuer::{Issued, Issuer, RenewalRefusal};
-pub use issuer::{IssuerFault, IssuerFiles};
 pub(crate) use layer::Gatekeeper;
 pub(crate) use refused::RefusedCertificates;

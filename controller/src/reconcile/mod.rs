@@ -9,7 +9,6 @@
 mod commit;
 mod context;
 mod counters;
-mod dirty_hosts;
 mod evaluation;
 mod observe;
 mod permits;
@@ -35,9 +34,9 @@ use tokio::{
 use tracing::{error, warn};
 
 pub use counters::{ReconcileCounters, ReconcileFigures};
-pub use dirty_hosts::DirtyHosts;
 
 use crate::{
+    DirtyHosts,
     act::BmcClient,
     rule_packs::ActiveRules,
     store::{Store, StoreError},

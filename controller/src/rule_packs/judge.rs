@@ -6,10 +6,8 @@ use proto::site;
 use rules::{Decision, Prevented, RuleSet, Snapshot, TenantState};
 
 use crate::{
-    ActiveRules, Timestamp,
-    api::forge::HELD_SOURCE,
-    facts,
-    store::{Dpu, HealthReport, HostRecord},
+    ActiveRules, Timestamp, facts,
+    store::{Dpu, HELD_SOURCE, HealthReport, HostRecord},
 };
 
 /// What the rules say about a host apart from its next state, for requests that must be answered at once.

@@ -9,6 +9,9 @@ use super::{
 };
 use crate::Timestamp;
 
+/// Source of the alert that shows a DPU which is held.
+pub(crate) const HELD_SOURCE: &str = "site-config-versions";
+
 /// What a DPU runs that the site never gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeldVersions {

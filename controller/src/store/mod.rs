@@ -6,6 +6,7 @@
 
 mod actions;
 mod addresses;
+mod dirty_hosts;
 mod dpus;
 mod error;
 mod events;
@@ -40,12 +41,14 @@ use sqlx::{Any, Transaction};
 
 pub use actions::{Action, ActionStatus};
 pub use addresses::{Address, AddressPool};
+pub use dirty_hosts::DirtyHosts;
 pub use dpus::{Dpu, NewDpu};
 pub use error::StoreError;
 pub use events::Event;
 pub use findings::{Finding, FindingId};
 pub use forgotten::DeletedHost;
 pub use health::{AppliedReport, ApplyMode};
+pub(crate) use held::HELD_SOURCE;
 pub use held::HeldVersions;
 pub use hosts::{Added, Bmc, Host, NewHost, Quarantine};
 pub use instances::{Instance, InstanceInterface, NetworkUpdate, PortFunction, UpdateStage};

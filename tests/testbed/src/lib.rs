@@ -3,13 +3,15 @@
 //! [`DpuDir`] and what goes with it is a DPU without hardware, whose `nv`, `vtysh` and `supervisorctl` are programs of
 //! this crate. [`SimBmc`] is a BMC in the test's own process, [`serve_bmcs`] a rack of hosts behind theirs. [`Site`] starts
 //! the real controller and agents around them. [`real`] has the real parts: routers, DHCP servers, a database, a BMC.
-//! [`Process`] runs whatever is a program, [`until`] waits, and [`host_id`] and its neighbours name the machines.
+//! [`Process`] runs whatever is a program, [`until`] waits, and [`host_id`] and its neighbours name the machines. [`check_rooms`]
+//! holds a crate's rooms to their order.
 
 mod dpu;
 mod host;
 mod names;
 mod process;
 pub mod real;
+mod rooms;
 mod site;
 mod wait;
 
@@ -21,6 +23,7 @@ pub use dpu::{
 pub use host::{BmcFaults, BmcView, Power, SimBmc, SimHostConfig, SystemConfig, serve_bmcs};
 pub use names::{BMC_PASSWORD, BMC_USER, dpu_id, dpu_name, host_id, host_name};
 pub use process::Process;
+pub use rooms::{Room, check_rooms};
 pub use site::{
     Binaries, DpuPlan, HostPlan, SECS, Site, SitePlan, is_acknowledged, is_current, on_prepared, on_site, workspace,
 };

@@ -7,13 +7,10 @@ use tonic::{Status, metadata::MetadataMap};
 use crate::{
     InstanceId, Timestamp,
     store::{
-        AppliedReport, ApplyMode, Dpu, HealthAlert, HealthReport, HeldVersions, Host, Instance, Observation,
-        StoreError, Tx,
+        AppliedReport, ApplyMode, Dpu, HELD_SOURCE, HealthAlert, HealthReport, HeldVersions, Host, Instance,
+        Observation, StoreError, Tx,
     },
 };
-
-/// Source of the alert that shows a DPU which is held.
-pub(crate) const HELD_SOURCE: &str = "site-config-versions";
 
 /// What a DPU says that it runs.
 #[derive(Debug, Clone, Copy, Default)]

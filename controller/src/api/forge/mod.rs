@@ -16,8 +16,6 @@ mod reports;
 mod update;
 mod view;
 
-pub(crate) use held::HELD_SOURCE;
-
 use std::sync::Arc;
 
 use held::Runs;

@@ -4,7 +4,7 @@ use proto::site;
 use tonic::Status;
 
 use super::{SiteService, answer::from_store};
-use crate::{Timestamp, api::forge::HELD_SOURCE};
+use crate::{Timestamp, store::HELD_SOURCE};
 
 impl SiteService {
     /// Has a DPU that runs what the site never gave run the site's configuration, as a version past that.

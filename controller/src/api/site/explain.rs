@@ -10,10 +10,8 @@ use super::{
     summary::{self, time},
 };
 use crate::{
-    Timestamp,
-    api::forge::HELD_SOURCE,
-    facts,
-    store::{ActionStatus, HostRecord},
+    Timestamp, facts,
+    store::{ActionStatus, HELD_SOURCE, HostRecord},
 };
 
 impl SiteService {

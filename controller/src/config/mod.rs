@@ -1,16 +1,20 @@
 //! The daemon's configuration: a TOML file, parsed and checked as a whole before anything starts.
 
+mod passwords;
+mod sections;
+
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use serde::Deserialize;
 use types::read_text;
 
-use crate::{Access, IssuerFiles};
+pub use passwords::has_password;
+pub(crate) use passwords::without_passwords;
+pub use sections::{Access, BmcAccess, IssuerFiles, Log, LogFormat, Timing, Tls};
 
 /// Settings of the daemon, as its TOML file gives them.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -69,98 +73,6 @@ pub struct Config {
     /// Limits by name, in place of those that the rule pack names.
     #[serde(default)]
     pub rule_limits: BTreeMap<String, i64>,
-}
-
-/// How BMCs are reached.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct BmcAccess {
-    /// PEM certificate that BMC certificates must come from; they are not checked without it.
-    pub ca: Option<PathBuf>,
-    /// Limit for one request, in seconds.
-    pub timeout_secs: f64,
-}
-
-impl Default for BmcAccess {
-    fn default() -> Self {
-        Self { ca: None, timeout_secs: 30.0 }
-    }
-}
-
-impl BmcAccess {
-    /// Limit for one request.
-    #[must_use]
-    pub fn timeout(&self) -> Duration {
-        seconds(self.timeout_secs)
-    }
-}
-
-/// Times, in seconds with fractions.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Timing {
-    /// Every host is decided at least this often.
-    pub sweep_secs: f64,
-    /// How long a stop waits for work in hand.
-    pub drain_secs: f64,
-}
-
-impl Default for Timing {
-    fn default() -> Self {
-        Self { sweep_secs: 30.0, drain_secs: 10.0 }
-    }
-}
-
-impl Timing {
-    /// Time between sweeps.
-    #[must_use]
-    pub fn sweep(&self) -> Duration {
-        seconds(self.sweep_secs)
-    }
-
-    /// Time that a stop waits.
-    #[must_use]
-    pub fn drain(&self) -> Duration {
-        seconds(self.drain_secs)
-    }
-}
-
-/// Files of the server's identity.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tls {
-    /// Certificate chain, PEM.
-    pub cert: PathBuf,
-    /// Private key, PEM.
-    pub key: PathBuf,
-    /// Who signs client certificates; clients need none if absent.
-    pub client_ca: Option<PathBuf>,
-}
-
-/// Log lines.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Log {
-    /// How they are written.
-    pub format: LogFormat,
-    /// What is written, e.g. `info` or `controller=debug`.
-    pub filter: String,
-}
-
-impl Default for Log {
-    fn default() -> Self {
-        Self { format: LogFormat::Text, filter: "info".to_owned() }
-    }
-}
-
-/// How log lines are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// For programs.
-    Json,
 }
 
 /// Why a config file is refused.
@@ -296,32 +208,6 @@ fn read_fault(path: &Path, error: &std::io::Error) -> ConfigError {
     ConfigError::Read { path: path.display().to_string(), fault: error.to_string() }
 }
 
-/// A text without what stands between the `://` and the `@` of URLs in it, and without passwords among their parameters.
-pub(crate) fn without_passwords(text: &str) -> String {
-    let word = |word: &str| {
-        let word = match (word.split_once("://"), word.rsplit_once('@')) {
-            (Some((scheme, _)), Some((_, host))) => format!("{scheme}://***@{host}"),
-            _ => word.to_owned(),
-        };
-        match word.split_once("password=") {
-            Some((before, _)) if before.contains("://") => format!("{before}password=***"),
-            _ => word,
-        }
-    };
-    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
-}
-
-/// Whether a database's URL holds a password.
-#[must_use]
-pub fn has_password(url: &str) -> bool {
-    let user = url.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@')).map(|(user, _)| user);
-    user.is_some_and(|user| user.contains(':')) || url.contains("password=")
-}
-
-fn seconds(value: f64) -> Duration {
-    Duration::try_from_secs_f64(value).unwrap_or_default()
-}
-
 fn default_rules_changed_share() -> f64 {
     0.2
 }
@@ -336,6 +222,8 @@ fn default_database() -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
