@@ -38,14 +38,16 @@ pub mod store;
 
 pub use access::{AccessFault, IssuerFault};
 pub use act::{
-    ActionError, BmcClient, BmcError, JournalEntry, PowerState, Redfish, RedfishSettings, RedfishSetupError, ResetType,
-    SecureBoot, System, Task, TaskState, action_names,
+    ActionError, BmcClient, BmcError, BmcSettings, JournalEntry, PowerState, Redfish, RedfishSettings,
+    RedfishSetupError, ResetType, SecureBoot, System, Task, TaskState, action_names,
 };
 pub use api::{
     forge::ForgeService,
     site::{SiteService, told},
 };
-pub use config::{Access, BmcAccess, Config, ConfigError, IssuerFiles, Log, LogFormat, Timing, Tls, has_password};
+pub use config::{
+    Access, BmcAccess, Config, ConfigError, Firmware, IssuerFiles, Log, LogFormat, Timing, Tls, has_password,
+};
 pub use ids::{InstanceId, VpcId, VpcPrefixId};
 pub use inventory::{AddedHosts, add_hosts};
 pub use listen::TlsFault;

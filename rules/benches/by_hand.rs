@@ -1,6 +1,6 @@
 //! The readiness decision of `Assigned/WaitingForNetworkConfig` written in Rust, to compare with, and its snapshot.
 
-use rules::{Dpu, HealthAlert, HealthReport, Snapshot};
+use rules::{Dpu, HealthAlert, HealthReport, Reported, Snapshot};
 
 /// A host with two DPUs whose agents report three harmless alerts each, and every gate open.
 pub(crate) fn ready_host() -> Snapshot {
@@ -8,10 +8,14 @@ pub(crate) fn ready_host() -> Snapshot {
     host.state.path = "Assigned/WaitingForNetworkConfig".into();
     host.state.since = host.now - 60_000_000;
     host.host.associated_dpus = 2;
-    host.host.other_nics_synced = true;
+    // The site has all that is asked about.
+    host.site.supernics = true.into();
+    host.site.infiniband = true.into();
+    host.site.nvlink = true.into();
+    host.host.other_nics_synced = true.into();
     host.instance.present = true;
-    host.instance.infiniband_synced = true;
-    host.instance.nvlink_synced = true;
+    host.instance.infiniband_synced = true.into();
+    host.instance.nvlink_synced = true.into();
     host.instance.network_version = "V26-T1693603493579606".parse().ok();
     for number in 0..2 {
         let mut dpu = Dpu {
@@ -52,11 +56,11 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Snapshot)> {
         cases.push((outcome, snapshot));
     };
     case("managed_host_config_synced", |h| h.dpus[1].observed_network_version = "V4-T4".parse().ok());
-    case("other_nics_synced", |h| h.host.other_nics_synced = false);
+    case("other_nics_synced", |h| h.host.other_nics_synced = false.into());
     case("instance_config_synced", |h| h.dpus[1].observed_instance_version = None);
     case("no_blocking_health", |h| alert(&mut h.dpus[1], "BgpStats", "PreventHostStateChanges"));
     case("primary_p0_ready", |h| alert(&mut h.dpus[0], "BgpPeeringTor", "PreventAllocations"));
-    case("fabrics_synced", |h| h.instance.nvlink_synced = false);
+    case("fabrics_synced", |h| h.instance.nvlink_synced = false.into());
     case("go", |h| h.instance.deletion_requested = true);
     cases
 }
@@ -84,7 +88,7 @@ pub(crate) fn gate(host: &Snapshot) -> &'static str {
     if host.host.associated_dpus > 0 && network_outdated(host) {
         return "managed_host_config_synced";
     }
-    if !host.host.other_nics_synced {
+    if !is_yes(&host.host.other_nics_synced) && !is_no(&host.site.supernics) {
         return "other_nics_synced";
     }
     if host.host.associated_dpus > 0 {
@@ -98,10 +102,19 @@ pub(crate) fn gate(host: &Snapshot) -> &'static str {
     if uplink_down(host) {
         return "primary_p0_ready";
     }
-    if !(host.instance.infiniband_synced && host.instance.nvlink_synced) {
+    let infiniband = is_yes(&host.instance.infiniband_synced) || is_no(&host.site.infiniband);
+    if !(infiniband && (is_yes(&host.instance.nvlink_synced) || is_no(&host.site.nvlink))) {
         return "fabrics_synced";
     }
     "go"
+}
+
+fn is_yes(fact: &Reported<bool>) -> bool {
+    fact.known() == Some(&true)
+}
+
+fn is_no(fact: &Reported<bool>) -> bool {
+    fact.known() == Some(&false)
 }
 
 pub(crate) fn network_outdated(host: &Snapshot) -> bool {

@@ -8,7 +8,7 @@ use oracle::Oracle;
 use proptest::prelude::*;
 use rules::{
     ActionRecord, ActionStatus, Answer, Decision, Dpu, HealthAlert, HealthReport, LoadOptions, PowerState, RuleSet,
-    Snapshot, Vendor, load_files,
+    SecureBoot, Snapshot, Vendor, load_files,
 };
 
 const NAMES: &str = r#"
@@ -302,7 +302,8 @@ fn dpu() -> impl Strategy<Value = Dpu> {
                 primary: flags[0],
                 instance_observed: flags[1],
                 required_by_instance: flags[2],
-                reachable: flags[3],
+                reachable: flags[3].into(),
+                secure_boot: [SecureBoot::Enabled, SecureBoot::Disabled][usize::from(text)].into(),
                 desired_network_version: desired.and_then(|text| text.parse().ok()),
                 observed_network_version: observed.and_then(|text| text.parse().ok()),
                 observed_instance_version: instance.and_then(|text| text.parse().ok()),
@@ -343,10 +344,10 @@ fn host() -> impl Strategy<Value = Snapshot> {
                 host.host.scout_seen_at = age.map(|age| host.now - age * 1_000_000);
                 host.host.reboot_requested_at = flags[2].then_some(host.now - 5_000_000);
                 host.host.rebooted_at = flags[3].then_some(host.now);
-                host.bmc.power = [PowerState::On, PowerState::Off, PowerState::Unknown][word];
-                host.bmc.vendor = [Vendor::Dell, Vendor::Other, Vendor::Lenovo][word];
-                host.bmc.bios_setup = [Answer::Yes, Answer::No, Answer::Unreadable][word];
-                host.bmc.bios_job = ["", "job", "24.11"][word].to_owned();
+                host.bmc.power = [PowerState::On, PowerState::Off, PowerState::Paused][word].into();
+                host.bmc.vendor = [Vendor::Dell, Vendor::Other, Vendor::Lenovo][word].into();
+                host.bmc.bios_setup = [Answer::Yes, Answer::No, Answer::No][word].into();
+                host.bmc.bios_job = ["", "job", "24.11"][word].to_owned().into();
                 host.failure.cause = if flags[4] { "Broken".into() } else { String::new() };
                 host.decommission.oob_macs = ["a", "b"][..word.min(2)].iter().map(|mac| (*mac).to_owned()).collect();
                 if flags[0] {
@@ -425,7 +426,7 @@ fn switch_cases_are_found_whatever_their_literals() {
     for (text, number) in [("a\"#b", -1), ("\n", 0), ("1", 1), ("", 3), ("x", -7), ("x", -8), ("x", -9)] {
         for present in [true, false] {
             let mut host = Snapshot::default();
-            host.bmc.bios_job = text.to_owned();
+            host.bmc.bios_job = text.to_owned().into();
             (host.instance.generated_segments, host.instance.present) = (number, present);
             for (n, guard) in guards.iter().enumerate() {
                 host.state.path = format!("S{n}").as_str().into();
@@ -442,7 +443,7 @@ fn a_dpus_health_is_read_of_that_dpu_beside_other_reads() {
     let mut host = Snapshot::default();
     host.state.path = "S0".into();
     // A DPU that is not reachable would be in alert.
-    host.dpus = vec![Dpu { reachable: true, ..Dpu::default() }];
+    host.dpus = vec![Dpu { reachable: true.into(), ..Dpu::default() }];
     let guards = [guard];
     assert_eq!(answer(&pack(&guards).unwrap(), &host), "no");
     assert_eq!(Oracle::new(FUNCTIONS, &guards).answer(0, &host), "no");
@@ -473,6 +474,7 @@ fn the_report_of_an_inner_dpu_is_not_asked_of_the_outer_one() {
     let dpu = |n: u32, alert: bool| Dpu {
         id: format!("dpu{n}"),
         config_error: if alert { "x".into() } else { String::new() },
+        reachable: false.into(),
         ..Dpu::default()
     };
     for (alerts, expected) in [([true, false], "no"), ([false, true], "no"), ([false, false], "yes")] {

@@ -44,7 +44,7 @@ fn dpu_rules() -> RuleSet {
 fn at(host: &mut Snapshot, states: &[&str]) {
     for (dpu, state) in host.dpus.iter_mut().zip(states) {
         dpu.state = Some((*state).into());
-        dpu.reachable = true;
+        dpu.reachable = true.into();
     }
 }
 
@@ -102,7 +102,7 @@ fn counters_and_notes_of_a_dpu_live_as_long_as_they_are_kept() {
     let rules = dpu_rules();
     let mut one = host("Init/Off", 1);
     at(&mut one, &["Init/Off"]);
-    one.dpus[0].reachable = false;
+    one.dpus[0].reachable = false.into();
     one.dpus[0].counters.insert("checks".into(), 1);
     let Decision::Wait(wait) = rules.decide(&one).decision else { panic!() };
     assert_eq!(wait.dpus[0].counters, Some(BTreeMap::from([("checks".to_owned(), 2)])));
@@ -112,7 +112,7 @@ fn counters_and_notes_of_a_dpu_live_as_long_as_they_are_kept() {
     assert_eq!(go.to.as_str(), "Failed");
     assert_eq!(go.failure, FailureChange::Set { cause: "Discovery".into(), dpu: Some("dpu0".into()) });
     one.dpus[0].counters.clear();
-    one.dpus[0].reachable = true;
+    one.dpus[0].reachable = true.into();
     one.dpus[0].booted_at = Some(one.now);
     let Decision::Go(go) = rules.decide(&one).decision else { panic!() };
     assert_eq!(go.dpus[0].counters, Some(BTreeMap::from([("checks".to_owned(), 1)])));

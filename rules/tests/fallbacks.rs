@@ -28,7 +28,7 @@ fn host(dpus: &[(&str, bool, i64)]) -> Snapshot {
     let dpu = |(number, (state, reachable, tries)): (usize, &(&str, bool, i64))| Dpu {
         id: format!("dpu{number}"),
         state: Some((*state).into()),
-        reachable: *reachable,
+        reachable: (*reachable).into(),
         counters: BTreeMap::from([("tries".to_owned(), *tries)]),
         ..Dpu::default()
     };

@@ -50,7 +50,7 @@ state("Gone").terminal().no_sla().delete();
 fn the_first_arm_that_applies_decides() {
     let rules = load(HOST_STATES);
     let mut h = host("A", 2);
-    h.dpus.iter_mut().for_each(|dpu| dpu.reachable = true);
+    h.dpus.iter_mut().for_each(|dpu| dpu.reachable = true.into());
     assert_eq!(outcome(&rules, &h), "wait: paused");
     h.state.since = h.now - 100_000_000;
     assert_eq!(outcome(&rules, &h), "wait: restarting");
@@ -70,9 +70,10 @@ fn the_first_arm_that_applies_decides() {
 fn an_arm_can_choose_the_dpus_that_its_actions_are_for() {
     let rules = load(HOST_STATES);
     let mut h = host("A", 3);
+    h.dpus.iter_mut().for_each(|dpu| dpu.reachable = false.into());
     let Decision::Wait(wait) = rules.decide(&h).decision else { panic!() };
     assert_eq!(wait.actions[0].dpus, ["dpu0", "dpu1", "dpu2"]);
-    h.dpus.iter_mut().for_each(|dpu| dpu.reachable = true);
+    h.dpus.iter_mut().for_each(|dpu| dpu.reachable = true.into());
     h.dpus[1].config_error = "x".into();
     h.dpus[2].config_error = "y".into();
     let Decision::Wait(wait) = rules.decide(&h).decision else { panic!() };
@@ -152,7 +153,7 @@ fn only_what_a_state_reads_can_change_its_decision() {
     let mut after = before.clone();
     after.now += 30_000_000;
     after.dpus[0].observed_at = Some(after.now);
-    after.bmc.bios_job = "7".into();
+    after.bmc.bios_job = "7".to_owned().into();
     assert!(rules.sees_no_change(&before, &after));
     after.requests.force_delete = true;
     assert!(!rules.sees_no_change(&before, &after));

@@ -257,7 +257,7 @@ fn a_failing_guard_is_named_by_place_and_facts_by_area() {
     let rules = load_files([("a.rhai".to_owned(), rules.to_owned())], &LoadOptions::default()).unwrap();
     let mut host = rules::Snapshot::default();
     host.state.path = "A".into();
-    host.bmc.reachable = true;
+    host.bmc.reachable = true.into();
     let rules::Decision::Error(fault) = rules.decision(&host) else { unreachable!() };
     assert!(fault.reason.starts_with("the guard at a.rhai:2:29 failed"), "{}", fault.reason);
     assert_eq!(rules.reads(&"A".into()), ["bmc.reachable", "host.associated_dpus"]);

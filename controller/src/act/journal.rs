@@ -162,6 +162,14 @@ pub(super) fn dpu_of<'a>(record: &'a HostRecord, id: &str) -> Option<&'a store::
     record.dpus.iter().find(|dpu| dpu.id.as_str() == id)
 }
 
+/// Whether the action of an entry is for this machine: the host, or a DPU of its host.
+pub(super) fn is_for(record: &HostRecord, entry: &JournalEntry, machine: &MachineId) -> bool {
+    match entry.dpus.as_slice() {
+        [] => *machine == record.host.id,
+        dpus => dpus.iter().any(|id| id == machine.as_str()),
+    }
+}
+
 /// For findings: the machine ids an action is for.
 pub(super) fn machines(record: &HostRecord, action: &Action) -> Vec<MachineId> {
     if action.dpus.is_empty() {

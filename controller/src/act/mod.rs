@@ -10,11 +10,12 @@ mod registry;
 mod release_guard;
 mod remote;
 mod rows;
+mod stale;
 
 pub use journal::JournalEntry;
 pub use redfish::{
-    BmcClient, BmcError, PowerState, Redfish, RedfishSettings, RedfishSetupError, ResetType, SecureBoot, System, Task,
-    TaskState,
+    BmcClient, BmcError, BmcSettings, PowerState, Redfish, RedfishSettings, RedfishSetupError, ResetType, SecureBoot,
+    System, Task, TaskState,
 };
 pub use registry::action_names;
 
@@ -22,6 +23,7 @@ pub(crate) use journal::{Before, Journal, Step};
 pub(crate) use registry::{is_handed_over, plan};
 pub(crate) use remote::Found;
 pub(crate) use rows::Rows;
+pub(crate) use stale::stale_before;
 
 use crate::store::StoreError;
 

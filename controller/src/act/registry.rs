@@ -50,13 +50,13 @@ const ACTIONS: &[(&str, Plan)] = &[
     ("redfish.install_dpu_os", remote(Remote::InstallImage)),
     ("redfish.install_preingestion_dpu_os", remote(Remote::InstallImage)),
     // Beyond standard Redfish: a service of the site does it.
-    ("redfish.machine_setup", HANDED_OVER),
+    ("redfish.machine_setup", remote(Remote::HandOverJob(rules::Bmc::bios_job))),
     ("redfish.machine_setup_and_force_restart", HANDED_OVER_THEN_RESTART),
     ("redfish.machine_setup_dpu", HANDED_OVER_THEN_RESTART),
     ("redfish.enable_rshim", HANDED_OVER),
     ("redfish.enable_ipmi_over_lan", HANDED_OVER),
-    ("redfish.set_uefi_password", HANDED_OVER),
-    ("redfish.clear_uefi_password", HANDED_OVER),
+    ("redfish.set_uefi_password", remote(Remote::HandOverJob(rules::Bmc::uefi_password_job))),
+    ("redfish.clear_uefi_password", remote(Remote::HandOverJob(rules::Bmc::uefi_password_job))),
     ("redfish.restore_bmc_credentials", HANDED_OVER),
     ("redfish.upload_platform_certificate", HANDED_OVER),
     ("redfish.disable_lockdown", HANDED_OVER),
@@ -104,11 +104,11 @@ const ACTIONS: &[(&str, Plan)] = &[
     ("secrets.delete_device_credentials", rows(Rows::ForgetCredentials)),
     ("db.assign_sku", rows(Rows::Note(rules::Validation::sku_assigned))),
     ("db.record_bios_password_set", rows(Rows::Note(rules::Host::bios_password_set))),
-    ("db.forget_bios_password", rows(Rows::Forget(rules::Host::bios_password_set))),
+    ("db.forget_bios_password", rows(Rows::Deny(rules::Host::bios_password_set))),
     ("db.start_dpu_reprovision", rows(Rows::Note(rules::Dpu::reprovision_started))),
     ("db.clear_dpu_reprovision_request", rows(Rows::EndDpuReprovision)),
     ("db.clear_host_reprovision_request", rows(Rows::ClearRequest("host_reprovision"))),
-    ("db.clear_decommission_request", rows(Rows::ClearRequest("decommission"))),
+    ("db.clear_decommission_request", rows(Rows::BeginDecommissioning)),
     ("db.clear_request", rows(Rows::ClearNamedRequest)),
     // The decision to delete does it.
     ("db.delete_host", Plan { remote: None, rows: None }),
@@ -121,7 +121,9 @@ pub(crate) fn plan(name: &str) -> Option<Plan> {
 
 /// The action is done when a service of the site reports so, not when the controller has asked for it.
 pub(crate) fn is_handed_over(name: &str) -> bool {
-    plan(name).is_some_and(|plan| matches!(plan.remote, Some(Remote::HandOver | Remote::HandOverThenRestart)))
+    plan(name).is_some_and(|plan| {
+        matches!(plan.remote, Some(Remote::HandOver | Remote::HandOverThenRestart | Remote::HandOverJob(_)))
+    })
 }
 
 /// Every name that rules can use, in alphabetical order.

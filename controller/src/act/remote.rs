@@ -56,6 +56,8 @@ pub(crate) enum Remote {
     HandOver,
     /// As before, and then the machine is restarted.
     HandOverThenRestart,
+    /// Handed over if the BMC is a maker's, whose job this fact will name; a BMC of no maker has nothing to do and makes no job.
+    HandOverJob(FactId),
 }
 
 /// Sequences of power commands that take one command an evaluation.
@@ -217,7 +219,8 @@ impl Remote {
                 if !order.is_empty() {
                     bmc.set_boot_order(target.bmc, &order).await?;
                 }
-                vec![Found::new(target.id, rules::Bmc::boot_order_set, "yes")]
+                // Standard Redfish makes no job of it. Whether the order holds is read from the BMC afterwards.
+                vec![Found::new(target.id, rules::Bmc::boot_order_job, "")]
             }
             Self::InstallImage => {
                 let task = bmc.simple_update(target.bmc, text(action, "image")?).await?;
@@ -226,6 +229,10 @@ impl Remote {
                 found
             }
             Self::HandOver => Vec::new(),
+            Self::HandOverJob(job) => match bmc.settings(target.bmc).await?.lockdown {
+                Some(rules::Lockdown::Unsupported) => vec![Found::new(target.id, job, "")],
+                _ => Vec::new(),
+            },
             Self::HandOverThenRestart => {
                 bmc.reset(target.bmc, ResetType::ForceRestart).await?;
                 remembered(record, target, ResetType::ForceRestart)

@@ -5,7 +5,9 @@ use rules::{Action, FactId};
 use super::{ActionError, journal, release_guard, remote};
 use crate::{
     Timestamp,
-    store::{AppliedReport, ApplyMode, Bmc, Finding, HealthAlert, HealthReport, HostRecord, NewDpu, NewHost, Tx},
+    store::{
+        AppliedReport, ApplyMode, Bmc, Finding, FindingId, HealthAlert, HealthReport, HostRecord, NewDpu, NewHost, Tx,
+    },
 };
 
 /// Rows that change with the commit of a decision.
@@ -33,8 +35,10 @@ pub(crate) enum Rows {
     ClearNamedRequest,
     /// A fact is true from now on.
     Note(FactId),
-    /// A fact is not known any more.
-    Forget(FactId),
+    /// A fact is false from now on.
+    Deny(FactId),
+    /// The host leaves management: the request is done, and what an earlier time of leaving came to no longer counts.
+    BeginDecommissioning,
     /// The reprovisioning of DPUs has ended.
     EndDpuReprovision,
     /// User names and passwords of the host's BMCs are forgotten.
@@ -96,15 +100,16 @@ impl Rows {
             }
             Self::ClearRequest(kind) => drop(tx.remove_request(&host.id, kind).await?),
             Self::ClearNamedRequest => drop(tx.remove_request(&host.id, remote::text(action, "kind")?).await?),
-            Self::Note(fact) => {
-                let finding = Finding::new(fact, true, now);
+            Self::Note(fact) | Self::Deny(fact) => {
+                let finding = Finding::new(fact, matches!(self, Self::Note(_)), now);
                 for machine in journal::machines(record, action) {
                     tx.put_finding(&machine, &finding).await?;
                 }
             }
-            Self::Forget(fact) => {
-                for machine in journal::machines(record, action) {
-                    tx.remove_finding(&machine, fact).await?;
+            Self::BeginDecommissioning => {
+                tx.remove_request(&host.id, "decommission").await?;
+                for former in [FindingId::DHCP_ACKNOWLEDGED, FindingId::FACTORY_RESET] {
+                    tx.remove_finding(&host.id, former).await?;
                 }
             }
             Self::EndDpuReprovision => {

@@ -14,7 +14,7 @@ use types::read_text;
 
 pub use passwords::has_password;
 pub(crate) use passwords::without_passwords;
-pub use sections::{Access, BmcAccess, IssuerFiles, Log, LogFormat, Timing, Tls};
+pub use sections::{Access, BmcAccess, Firmware, IssuerFiles, Log, LogFormat, Timing, Tls};
 
 /// Settings of the daemon, as its TOML file gives them.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -64,6 +64,9 @@ pub struct Config {
     /// How BMCs are reached.
     #[serde(default)]
     pub bmc: BmcAccess,
+    /// Firmware that the site wants.
+    #[serde(default)]
+    pub firmware: Firmware,
     /// Switches of the site, which rules see.
     #[serde(default)]
     pub site: rules::Site,
@@ -116,6 +119,7 @@ impl Default for Config {
             issuer: None,
             log: Log::default(),
             bmc: BmcAccess::default(),
+            firmware: Firmware::default(),
             site: rules::Site::default(),
             rule_timeouts: BTreeMap::new(),
             rule_limits: BTreeMap::new(),

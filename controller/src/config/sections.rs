@@ -4,6 +4,15 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::Deserialize;
 
+/// Firmware that the site wants.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Firmware {
+    /// Version that the BMCs of DPUs should have, as they tell it. Without one nobody knows whether a DPU's firmware is as
+    /// wanted, and a new DPU waits.
+    pub dpu_bmc: Option<String>,
+}
+
 /// How BMCs are reached.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -41,7 +41,7 @@ mod tests {
         let snapshot = rules::Snapshot {
             now: 9,
             state: rules::State { path: "Ready".into(), since: 5, ..Default::default() },
-            bmc: rules::Bmc { power: rules::PowerState::Off, ..Default::default() },
+            bmc: rules::Bmc { power: rules::PowerState::Off.into(), ..Default::default() },
             dpus: vec![
                 rules::Dpu { name: "dpu0".into(), primary: true, ..Default::default() },
                 rules::Dpu {

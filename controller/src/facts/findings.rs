@@ -1,13 +1,15 @@
-//! Reported facts of one machine laid over the defaults, and the check of one that an observer reports.
+//! Reported facts of one machine as areas of the snapshot, and the check of one that an observer reports.
 
 use std::collections::BTreeMap;
 
-use rules::{Area, FactType, fact_dictionary};
+use proto::MachineId;
+use rules::{Area, FactType, Supplier, fact_dictionary};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    Timestamp,
-    store::{Finding, FindingId},
+    Timestamp, act,
+    store::{Finding, FindingId, HostRecord},
 };
 
 /// Findings about one machine, by area and fact.
@@ -16,9 +18,15 @@ pub(super) struct Findings<'a> {
 }
 
 impl<'a> Findings<'a> {
-    pub(super) fn of(findings: Option<&'a Vec<Finding>>) -> Self {
+    /// Those of a machine that still count: what an action has made stale since is unknown.
+    pub(super) fn of(record: &'a HostRecord, machine: &MachineId) -> Self {
+        Self::since(record.findings.get(machine), &act::stale_before(record, machine))
+    }
+
+    fn since(findings: Option<&'a Vec<Finding>>, stale_before: &BTreeMap<&str, Timestamp>) -> Self {
         let mut by_area: BTreeMap<&str, Vec<_>> = BTreeMap::new();
-        for finding in findings.into_iter().flatten() {
+        let counts = |finding: &&Finding| stale_before.get(&*finding.name).is_none_or(|since| finding.at >= *since);
+        for finding in findings.into_iter().flatten().filter(counts) {
             if let Some((area, fact)) = finding.name.split_once('.') {
                 by_area.entry(area).or_default().push((fact, finding));
             }
@@ -26,13 +34,14 @@ impl<'a> Findings<'a> {
         Self { by_area }
     }
 
-    /// An area's facts as found, over what is taken for granted. A finding that no longer fits the area is left out:
-    /// it may be from another release.
-    pub(super) fn over<A: Area>(&self, mut granted: A) -> A {
+    /// An area's facts as found; all others are unknown. A finding that no longer fits the area is left out: it may be from
+    /// another release.
+    pub(super) fn area<A: Area + Default>(&self) -> A {
+        let mut area = A::default();
         for (fact, finding) in self.by_area.get(A::NAME).into_iter().flatten() {
-            granted.set(fact, &finding.value);
+            area.set(fact, &finding.value);
         }
-        granted
+        area
     }
 
     /// When something was found.
@@ -45,8 +54,8 @@ impl<'a> Findings<'a> {
         self.one(id.into()).is_some_and(|finding| finding.value == Value::Bool(true))
     }
 
-    /// Texts that were found.
-    pub(super) fn texts(&self, id: impl Into<FindingId>) -> Vec<String> {
+    /// What was found, if it is of this shape.
+    pub(super) fn value<T: DeserializeOwned + Default>(&self, id: impl Into<FindingId>) -> T {
         self.one(id.into()).and_then(|finding| serde_json::from_value(finding.value.clone()).ok()).unwrap_or_default()
     }
 
@@ -71,7 +80,7 @@ pub(crate) enum FindingFault {
         /// As reported.
         name: String,
         /// Who supplies it.
-        supplier: String,
+        supplier: Supplier,
     },
     /// The value is of another type.
     #[error("fact `{name}` is {expected}, not `{value}`")]
@@ -85,17 +94,6 @@ pub(crate) enum FindingFault {
     },
 }
 
-/// Rows of the controller are the only source of these.
-const OWN: [&str; 7] = [
-    "host record",
-    "DPU record",
-    "desired configuration",
-    "agent report",
-    "allocation",
-    "operator",
-    "site configuration",
-];
-
 /// A fact as an observer reports it in text, e.g. `bmc.lockdown` `enabled`, as a finding made at `at`.
 ///
 /// # Errors
@@ -106,8 +104,8 @@ pub(crate) fn finding_of(name: &str, text: &str, at: Timestamp) -> Result<Findin
         .into_iter()
         .find(|fact| name.split_once('.').is_some_and(|(area, rest)| fact.area == area && fact.name == rest));
     let fact = fact.ok_or_else(|| FindingFault::Unknown { name: short(name) })?;
-    if fact.derived || OWN.contains(&fact.supplier) {
-        return Err(FindingFault::Own { name: name.to_owned(), supplier: fact.supplier.to_owned() });
+    if fact.derived || fact.supplier.is_own() {
+        return Err(FindingFault::Own { name: name.to_owned(), supplier: fact.supplier });
     }
     let value = match fact.kind {
         FactType::Bool => text.parse().ok().map(Value::Bool),
@@ -122,6 +120,7 @@ pub(crate) fn finding_of(name: &str, text: &str, at: Timestamp) -> Result<Findin
 
 #[cfg(test)]
 mod tests {
+    use rules::Reported;
     use serde_json::json;
 
     use super::*;
@@ -131,18 +130,24 @@ mod tests {
     }
 
     #[test]
-    fn findings_lie_over_what_is_granted_and_misfits_are_left_out() {
+    fn what_was_not_found_is_unknown_and_misfits_are_left_out() {
         let rows = vec![
             finding("bmc.power", json!("off")),
             finding("bmc.gone_in_this_release", json!(1)),
             finding("bmc.reachable", json!("maybe")),
             finding("instance.nvlink_synced", json!(false)),
         ];
-        let found = Findings::of(Some(&rows));
-        let bmc = found.over(rules::Bmc { bios_job: "job-1".into(), ..Default::default() });
-        assert_eq!((bmc.power, bmc.bios_job.as_str(), bmc.reachable), (rules::PowerState::Off, "job-1", false));
-        let instance = found.over(rules::Instance { nvlink_synced: true, ..Default::default() });
-        assert!(!instance.nvlink_synced);
+        let found = Findings::since(Some(&rows), &BTreeMap::new());
+        let bmc: rules::Bmc = found.area();
+        assert_eq!(
+            (bmc.power, bmc.lockdown, bmc.reachable.known()),
+            (rules::PowerState::Off.into(), None.into(), None)
+        );
+        assert_eq!(found.area::<rules::Instance>().nvlink_synced, false.into());
+        let stale = Findings::since(Some(&rows), &BTreeMap::from([("bmc.power", Timestamp::from_micros(8))]));
+        assert_eq!(stale.area::<rules::Bmc>().power, Reported::Unknown, "it was told before it was changed");
+        let counts = Findings::since(Some(&rows), &BTreeMap::from([("bmc.power", Timestamp::from_micros(7))]));
+        assert_eq!(counts.area::<rules::Bmc>().power, rules::PowerState::Off.into());
         assert_eq!(found.at(rules::Bmc::power), Some(Timestamp::from_micros(7)));
         assert_eq!(found.at(rules::Bmc::vendor), None);
     }
@@ -154,7 +159,6 @@ mod tests {
             ("bmc.lockdown", "enabled", json!("enabled")),
             ("bmc.reachable", "true", json!(true)),
             ("validation.sku_differences", "3", json!(3)),
-            ("decommission.bmc_macs_pending", "a,b", json!(["a", "b"])),
             ("dpu.secure_boot", "disabled", json!("disabled")),
         ] {
             assert_eq!(finding_of(name, text, at).unwrap(), Finding { name: name.into(), value, at }, "{name}");
@@ -164,9 +168,10 @@ mod tests {
             ("lockdown", "enabled", "no fact"),
             ("bmc.lockdown", "ajar", "not `ajar`"),
             ("bmc.reachable", "yes", "is bool"),
-            ("instance.present", "true", "supplied by allocation"),
+            ("instance.present", "true", "supplied by the controller's records"),
             ("state.elapsed", "5", "cannot be reported"),
-            ("dpu.observed_network_version", "V1-T1", "supplied by agent report"),
+            ("decommission.bmc_macs_pending", "a,b", "supplied by the controller's records"),
+            ("dpu.observed_network_version", "V1-T1", "supplied by the DPU's agent"),
         ] {
             let error = finding_of(name, text, at).unwrap_err().to_string();
             assert!(error.contains(words), "{name}: {error}");

@@ -1,5 +1,7 @@
 //! Facts about host, DPUs, BMCs and firmware. For [`super::snapshot`] alone.
 
+use std::collections::BTreeMap;
+
 use super::{findings::Findings, journal, reports, requests::says_failed};
 use crate::{
     Timestamp,
@@ -20,8 +22,6 @@ pub(super) fn host(record: &HostRecord, found: &Findings<'_>) -> rules::Host {
     let event = |kinds: &[&str]| micros(event_at(record, &record.host.id, kinds));
     let events = record.events.get(&record.host.id).into_iter().flatten();
     let cleanup_failed = events.filter(|event| event.kind == "cleaned").any(says_failed);
-    let granted =
-        rules::Host { other_nics_synced: true, supernics_unlocked: true, cleanup_failed, ..Default::default() };
     // A DPU that the instance needs is part of the host even if the site knows none at its place.
     let missing = record.instance.as_ref().map_or(0, |instance| instance.missing_dpus(&record.dpus).len());
     rules::Host {
@@ -34,55 +34,54 @@ pub(super) fn host(record: &HostRecord, found: &Findings<'_>) -> rules::Host {
         cleaned_at: event(&["cleaned"]),
         scout_seen_at: event(&["discovered", "rebooted", "cleaned", "validated", "seen"]),
         reboot_requested_at: micros(found.at(FindingId::RESTART)),
-        ..found.over(granted)
+        cleanup_failed,
+        ..found.area()
     }
 }
 
-pub(super) fn bmc(record: &HostRecord, found: &Findings<'_>) -> rules::Bmc {
-    // Of what only a vendor's tools can tell, nothing is known against the host until somebody reports it.
-    let granted = rules::Bmc {
-        reachable: !record.host.bmc.url.is_empty(),
-        lockdown: rules::Lockdown::Disabled,
-        bios_setup: rules::Answer::Yes,
-        boot_order_set: rules::Answer::Yes,
-        ..Default::default()
-    };
+pub(super) fn bmc(found: &Findings<'_>) -> rules::Bmc {
     rules::Bmc {
         power_requested_at: micros(found.at(rules::Bmc::last_power_request)),
         power_read_at: micros(found.at(rules::Bmc::power)),
         reset_at: micros(found.at(FindingId::COMPONENT_RESET)),
-        ..found.over(granted)
+        ..found.area()
     }
 }
 
 pub(super) fn firmware(record: &HostRecord, found: &Findings<'_>) -> rules::Firmware {
     let event = |kinds: &[&str]| micros(event_at(record, &record.host.id, kinds));
-    let granted = rules::Firmware { at_target: true, upload_slot_free: true, ..Default::default() };
-    rules::Firmware { explored_at: event(&["explored"]), failed_at: event(&["upgrade_failed"]), ..found.over(granted) }
+    rules::Firmware { explored_at: event(&["explored"]), failed_at: event(&["upgrade_failed"]), ..found.area() }
 }
 
-/// MACs that have acknowledged, and machines that are reset, are remembered beside the facts.
+/// MACs that have acknowledged, and machines that are reset, are remembered beside the facts. An acknowledgement counts from
+/// when it was asked for: one from before is of another time.
 pub(super) fn decommission(record: &HostRecord, found: &Findings<'_>) -> rules::Decommission {
     let known = |macs: Vec<&String>| macs.into_iter().filter(|mac| !mac.is_empty()).cloned().collect::<Vec<_>>();
     let oob_macs = known(record.dpus.iter().map(|dpu| &dpu.oob_mac).collect());
     let bmc_macs =
         known([&record.host.bmc.mac].into_iter().chain(record.dpus.iter().map(|dpu| &dpu.bmc.mac)).collect());
-    let acknowledged = found.texts(FindingId::DHCP_ACKNOWLEDGED);
-    let pending = |macs: &[String]| macs.iter().filter(|mac| !acknowledged.contains(mac)).cloned().collect();
-    let reset = found.texts(FindingId::FACTORY_RESET);
+    let acknowledged: BTreeMap<String, u64> = found.value(FindingId::DHCP_ACKNOWLEDGED);
+    let asked = |name: &str| record.actions.iter().filter(|action| action.name == name).map(|a| a.intended_at).max();
+    let pending = |macs: &[String], asked: Option<Timestamp>| {
+        let since = |mac: &&String| match (acknowledged.get(*mac), asked) {
+            (Some(at), Some(asked)) => *at < asked.micros(),
+            _ => true,
+        };
+        macs.iter().filter(since).cloned().collect()
+    };
+    let reset: Vec<String> = found.value(FindingId::FACTORY_RESET);
     let machines =
         [(&record.host.id, &record.host.bmc)].into_iter().chain(record.dpus.iter().map(|dpu| (&dpu.id, &dpu.bmc)));
     let to_reset = machines.filter(|(_, bmc)| !bmc.url.is_empty()).map(|(id, _)| id.to_string());
-    let granted = rules::Decommission {
+    rules::Decommission {
         // Nothing but the reconciler touches BMCs in this controller, so there is nobody else to acknowledge.
         exploration_suppressed: true,
-        oob_macs_pending: pending(&oob_macs),
-        bmc_macs_pending: pending(&bmc_macs),
+        oob_macs_pending: pending(&oob_macs, asked("suppress.oob_dhcp")),
+        bmc_macs_pending: pending(&bmc_macs, asked("suppress.bmc_dhcp")),
         bmcs_to_reset: to_reset.filter(|id| !reset.contains(id)).collect(),
         oob_macs,
         bmc_macs,
-    };
-    found.over(granted)
+    }
 }
 
 pub(super) fn failure(record: &HostRecord) -> rules::Failure {
@@ -97,7 +96,7 @@ pub(super) fn failure(record: &HostRecord) -> rules::Failure {
 }
 
 pub(super) fn dpu(record: &HostRecord, dpu: &Dpu) -> rules::Dpu {
-    let found = Findings::of(record.findings.get(&dpu.id));
+    let found = Findings::of(record, &dpu.id);
     let event = |kinds: &[&str]| event_at(record, &dpu.id, kinds);
     let own = record.life.dpus.get(dpu.id.as_str());
     let since = own.map_or_else(|| Timestamp::from_micros(record.life.version.micros()), |own| own.since);
@@ -116,12 +115,6 @@ pub(super) fn dpu(record: &HostRecord, dpu: &Dpu) -> rules::Dpu {
     let approved =
         |request: &crate::store::Request| request.arguments.get("approved").is_some_and(|text| text == "true");
     let restart = record.requests.iter().find(|request| request.kind == "dpu_reprovision_restart");
-    let granted = rules::Dpu {
-        reachable: !dpu.bmc.url.is_empty(),
-        firmware_matches: true,
-        bios_setup: rules::Answer::Yes,
-        ..Default::default()
-    };
     rules::Dpu {
         id: dpu.id.to_string(),
         name: dpu.name.clone(),
@@ -150,6 +143,6 @@ pub(super) fn dpu(record: &HostRecord, dpu: &Dpu) -> rules::Dpu {
         booted_at: micros(event(&["booted", "discovered"]).max(up)),
         reboot_requested_at: micros(restarted),
         reprovision_restart_requested_at: micros(restart.map(|request| request.at)),
-        ..found.over(granted)
+        ..found.area()
     }
 }

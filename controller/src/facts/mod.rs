@@ -3,7 +3,7 @@
 //!
 //! Facts come from three places: typed rows (host, DPUs, instance, observations, health, journal), requests and events,
 //! and *findings*: facts by their own name, such as `bmc.power`, that an action or an observer of the site supplied.
-//! What nobody has supplied has the value that means "nothing known against it".
+//! What nobody has supplied is unknown, and so is what an action has made stale since it was told.
 
 mod compact;
 mod findings;
@@ -32,7 +32,7 @@ pub(crate) fn is_overdue(snapshot: &rules::Snapshot, rules: &rules::RuleSet) -> 
 
 /// What the rules can see of a host at `now`.
 pub(crate) fn snapshot(record: &HostRecord, site: &rules::Site, now: Timestamp) -> rules::Snapshot {
-    let found = Findings::of(record.findings.get(&record.host.id));
+    let found = Findings::of(record, &record.host.id);
     let reports = reports::host(record.health.get(&record.host.id));
     let dpus = record.dpus.iter().map(|dpu| machines::dpu(record, dpu)).collect();
     let (mut requests, instance) = (requests::requests(record), requests::instance(record, &found));
@@ -49,16 +49,16 @@ pub(crate) fn snapshot(record: &HostRecord, site: &rules::Site, now: Timestamp) 
             actions: journal::of_host(record),
         },
         host: machines::host(record, &found),
-        bmc: machines::bmc(record, &found),
+        bmc: machines::bmc(&found),
         dpus,
         instance,
         requests,
         failure: machines::failure(record),
         validation: requests::validation(record, &found),
-        attestation: found.over(rules::Attestation::default()),
+        attestation: found.area(),
         firmware: machines::firmware(record, &found),
         decommission: machines::decommission(record, &found),
-        credentials: found.over(rules::Credentials::default()),
+        credentials: found.area(),
         health: reports,
         site: site.clone(),
     }

@@ -101,18 +101,8 @@ pub(super) fn requests(record: &HostRecord) -> rules::Requests {
 }
 
 pub(super) fn instance(record: &HostRecord, found: &Findings<'_>) -> rules::Instance {
-    // Without InfiniBand, NVLink or extension services there is nothing to wait for.
-    let granted = rules::Instance {
-        segments_ready: true,
-        infiniband_synced: true,
-        infiniband_detached: rules::Answer::Yes,
-        nvlink_synced: true,
-        extension_services_ready: true,
-        extension_services_terminated: true,
-        phone_home_seen: true,
-        ..Default::default()
-    };
-    let facts = found.over(granted);
+    // The controller itself makes segments, at once.
+    let facts = rules::Instance { segments_ready: true, phone_home_seen: true, ..found.area() };
     let Some(instance) = &record.instance else { return facts };
     let waits_for_home = instance.config.os.as_ref().is_some_and(|os| os.phone_home_enabled);
     rules::Instance {
@@ -140,7 +130,7 @@ pub(super) fn validation(record: &HostRecord, found: &Findings<'_>) -> rules::Va
         failed: run.is_some_and(says_failed),
         verify_requested_at: request("bom_validation").map(|request| request.at.micros()),
         match_attempted_at: event_at(record, &record.host.id, &["sku_match"]).map(|at| at.micros()),
-        ..found.over(rules::Validation::default())
+        ..found.area()
     }
 }
 

@@ -62,6 +62,8 @@ pub struct ReconcileSettings {
     pub action_limit: Duration,
     /// Switches of the site, which rules see.
     pub site: rules::Site,
+    /// Firmware version that the BMCs of DPUs should have; none if the site has not said.
+    pub dpu_bmc_firmware: Option<String>,
 }
 
 impl Default for ReconcileSettings {
@@ -74,6 +76,7 @@ impl Default for ReconcileSettings {
             step_limit: Duration::from_secs(180),
             action_limit: Duration::from_secs(60),
             site: rules::Site::default(),
+            dpu_bmc_firmware: None,
         }
     }
 }

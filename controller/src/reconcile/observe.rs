@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Timestamp,
-    act::{BmcClient, BmcError, PowerState, SecureBoot, TaskState},
+    act::{self, BmcClient, BmcError, PowerState, SecureBoot, TaskState},
     store::{self, Finding, FindingId, HostRecord, StoreError},
 };
 
@@ -29,7 +29,9 @@ const POLL: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Question {
     HostSystem,
+    HostSettings,
     DpuSystem,
+    DpuSettings,
     DpuSecureBoot,
     DpuInstallTask,
     DpuFirmware,
@@ -64,15 +66,20 @@ impl Questions {
         let mut fresh: Vec<(MachineId, Finding)> = Vec::new();
         for question in &self.0 {
             let machines: Vec<(MachineId, store::Bmc)> = match question {
-                Question::HostSystem => vec![(record.host.id.clone(), record.host.bmc.clone())],
+                Question::HostSystem | Question::HostSettings => {
+                    vec![(record.host.id.clone(), record.host.bmc.clone())]
+                }
                 _ => record.dpus.iter().map(|dpu| (dpu.id.clone(), dpu.bmc.clone())).collect(),
             };
             for (machine, bmc) in machines.into_iter().filter(|(_, bmc)| !bmc.url.is_empty()) {
                 let known = record.findings.get(&machine).map(Vec::as_slice).unwrap_or_default();
-                let found = permit.away(question.ask(context.bmc.as_ref(), &bmc, known)).await;
+                let stale = act::stale_before(record, &machine);
+                let baseline = context.settings.dpu_bmc_firmware.as_deref();
+                let found = permit.away(question.ask(context.bmc.as_ref(), &bmc, known, baseline)).await;
                 let now = Timestamp::now();
                 let found = found.into_iter().map(|(id, value)| Finding::new(id, value, now));
-                fresh.extend(found.filter(|finding| is_news(finding, known)).map(|finding| (machine.clone(), finding)));
+                let news = found.filter(|finding| is_news(finding, known, stale.get(&*finding.name)));
+                fresh.extend(news.map(|finding| (machine.clone(), finding)));
             }
         }
         if fresh.is_empty() {
@@ -98,13 +105,18 @@ const SUPPLIED: &[(FactId, Question)] = &[
     (rules::Bmc::power_is_fresh, Question::HostSystem),
     (rules::Bmc::reachable, Question::HostSystem),
     (rules::Bmc::vendor, Question::HostSystem),
+    (rules::Bmc::lockdown, Question::HostSettings),
+    (rules::Bmc::bios_setup, Question::HostSettings),
+    (rules::Bmc::boot_order_set, Question::HostSettings),
     (rules::Dpu::reachable, Question::DpuSystem),
     (rules::Dpu::booted_since_state_change, Question::DpuSystem),
     (rules::Dpu::booted_since_restart, Question::DpuSystem),
     (rules::Dpu::secure_boot, Question::DpuSecureBoot),
     (rules::Dpu::install_task, Question::DpuInstallTask),
     (rules::Dpu::install_percent, Question::DpuInstallTask),
+    (rules::Dpu::bios_setup, Question::DpuSettings),
     (rules::Dpu::bmc_firmware, Question::DpuFirmware),
+    (rules::Dpu::firmware_matches, Question::DpuFirmware),
 ];
 
 /// The question that supplies a fact, if a BMC does.
@@ -112,27 +124,48 @@ fn question(fact: &str) -> Option<Question> {
     SUPPLIED.iter().find(|(known, _)| known.name() == fact).map(|(_, question)| *question)
 }
 
-/// The same answer after a power command is news: only now it can be believed.
-fn is_news(finding: &Finding, known: &[Finding]) -> bool {
+/// The same answer after a power command, or after an action that made it stale, is news: only now it can be believed.
+fn is_news(finding: &Finding, known: &[Finding], stale: Option<&Timestamp>) -> bool {
     let commands =
         known.iter().filter(|known| known.is(rules::Bmc::last_power_request) || known.is(FindingId::RESTART));
-    let commanded = commands.map(|known| known.at).max();
+    let commanded = commands.map(|known| known.at).chain(stale.copied()).max();
     let same = known.iter().find(|known| known.name == finding.name && known.value == finding.value);
     same.is_none_or(|same| commanded.is_some_and(|commanded| commanded >= same.at))
 }
 
 impl Question {
     /// What was found.
-    async fn ask(self, bmc: &dyn BmcClient, access: &store::Bmc, known: &[Finding]) -> Vec<(FindingId, Value)> {
+    async fn ask(
+        self,
+        bmc: &dyn BmcClient,
+        access: &store::Bmc,
+        known: &[Finding],
+        dpu_bmc_firmware: Option<&str>,
+    ) -> Vec<(FindingId, Value)> {
         match self {
             Self::HostSystem => match limited(bmc.system(access)).await {
                 Some(system) => vec![
                     (rules::Bmc::reachable.into(), true.into()),
-                    (rules::Bmc::power.into(), system.power.map_or("unknown", power).into()),
+                    (rules::Bmc::power.into(), system.power.map(power).into()),
                     (rules::Bmc::vendor.into(), vendor(system.manufacturer.as_deref().unwrap_or_default()).into()),
                 ],
-                None => vec![(rules::Bmc::reachable.into(), false.into())],
+                // What cannot be read is unknown, whatever it was before.
+                None => vec![(rules::Bmc::reachable.into(), false.into()), (rules::Bmc::power.into(), Value::Null)],
             },
+            Self::HostSettings => {
+                let read = limited(bmc.settings(access)).await;
+                let settings = read.unwrap_or_default();
+                let all = [
+                    (rules::Bmc::lockdown, settings.lockdown.map(rules::Lockdown::as_str)),
+                    (rules::Bmc::bios_setup, settings.bios_setup.map(answer)),
+                    (rules::Bmc::boot_order_set, settings.boot_order_set.map(answer)),
+                ];
+                told(all, read.is_some())
+            }
+            Self::DpuSettings => {
+                let read = limited(bmc.settings(access)).await;
+                told([(rules::Dpu::bios_setup, read.unwrap_or_default().bios_setup.map(answer))], read.is_some())
+            }
             Self::DpuSystem => match limited(bmc.system(access)).await {
                 Some(system) => {
                     let up = system.os_running.map(|up| (FindingId::OS_RUNNING, Value::from(up)));
@@ -141,11 +174,13 @@ impl Question {
                 None => vec![(rules::Dpu::reachable.into(), false.into())],
             },
             Self::DpuSecureBoot => {
-                let word = match limited(bmc.secure_boot(access)).await {
-                    Some(SecureBoot::Enabled) => "enabled",
-                    Some(SecureBoot::Disabled) => "disabled",
-                    Some(SecureBoot::Incomplete) => "missing_data",
-                    None => "error",
+                let asked = tokio::time::timeout(READ_LIMIT, bmc.secure_boot(access)).await;
+                let word = match asked {
+                    Ok(Ok(SecureBoot::Enabled)) => Some("enabled"),
+                    Ok(Ok(SecureBoot::Disabled)) => Some("disabled"),
+                    Ok(Ok(SecureBoot::Incomplete)) => Some("missing_data"),
+                    Ok(Err(error)) if !error.retryable() => Some("error"),
+                    Ok(Err(_)) | Err(_) => None,
                 };
                 vec![(rules::Dpu::secure_boot.into(), word.into())]
             }
@@ -162,8 +197,20 @@ impl Question {
                 }
             }
             Self::DpuFirmware => match limited(bmc.firmware_version(access)).await {
-                Some(Some(version)) => vec![(rules::Dpu::bmc_firmware.into(), version.into())],
-                Some(None) | None => Vec::new(),
+                Some(Some(version)) => {
+                    // A site that has not said what it wants is not told that this is it.
+                    let matches = dpu_bmc_firmware.map(|wanted| wanted == version);
+                    vec![
+                        (rules::Dpu::firmware_matches.into(), matches.into()),
+                        (rules::Dpu::bmc_firmware.into(), version.into()),
+                    ]
+                }
+                Some(None) | None => {
+                    vec![
+                        (rules::Dpu::firmware_matches.into(), Value::Null),
+                        (rules::Dpu::bmc_firmware.into(), Value::Null),
+                    ]
+                }
             },
         }
     }
@@ -171,6 +218,16 @@ impl Question {
 
 async fn limited<T>(asked: impl Future<Output = Result<T, BmcError>>) -> Option<T> {
     tokio::time::timeout(READ_LIMIT, asked).await.ok()?.ok()
+}
+
+/// What a BMC that answers does not tell may be told by others. One that cannot be read leaves everything unknown.
+fn told<const N: usize>(facts: [(FactId, Option<&'static str>); N], read: bool) -> Vec<(FindingId, Value)> {
+    let facts = facts.into_iter().filter(|(_, word)| !read || word.is_some());
+    facts.map(|(fact, word)| (fact.into(), word.into())).collect()
+}
+
+fn answer(yes: bool) -> &'static str {
+    if yes { rules::Answer::Yes.as_str() } else { rules::Answer::No.as_str() }
 }
 
 /// The word that rules know a power state by.
@@ -264,10 +321,10 @@ mod tests {
             at: Timestamp::from_micros(at),
         };
         let seen = at("bmc.power", "on", 9);
-        assert!(is_news(&seen, &[]));
-        assert!(!is_news(&seen, &[at("bmc.power", "on", 5)]));
-        assert!(!is_news(&seen, &[at("bmc.power", "on", 5), at("bmc.last_power_request", "on", 4)]));
-        assert!(is_news(&seen, &[at("bmc.power", "on", 5), at("bmc.last_power_request", "on", 6)]));
-        assert!(is_news(&seen, &[at("bmc.power", "off", 5)]));
+        assert!(is_news(&seen, &[], None));
+        assert!(!is_news(&seen, &[at("bmc.power", "on", 5)], None));
+        assert!(!is_news(&seen, &[at("bmc.power", "on", 5), at("bmc.last_power_request", "on", 4)], None));
+        assert!(is_news(&seen, &[at("bmc.power", "on", 5), at("bmc.last_power_request", "on", 6)], None));
+        assert!(is_news(&seen, &[at("bmc.power", "off", 5)], None));
     }
 }

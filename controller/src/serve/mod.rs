@@ -64,8 +64,12 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
     let (store, rules) = (site.store.clone(), Arc::clone(site.packs.rules()));
     let mut tasks = Tasks::new(runs.clone(), stop.clone());
     let swept = runs.heartbeat("hosts");
-    let settings =
-        ReconcileSettings { sweep: config.timing.sweep(), site: config.site.clone(), ..ReconcileSettings::default() };
+    let settings = ReconcileSettings {
+        sweep: config.timing.sweep(),
+        site: config.site.clone(),
+        dpu_bmc_firmware: config.firmware.dpu_bmc.clone(),
+        ..ReconcileSettings::default()
+    };
     let reconciler = Reconciler::new(store.clone(), site.dirty.clone(), rules.clone(), Arc::new(redfish), settings)
         .on_sweep(move || swept.beat());
     if let Some(tls) = tls.clone() {

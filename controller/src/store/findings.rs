@@ -26,7 +26,7 @@ impl FindingId {
     pub const INSTALL_TASK: Self = Self("requested.install_task");
     /// Ids of machines whose BMCs are at factory settings.
     pub const FACTORY_RESET: Self = Self("requested.factory_reset");
-    /// MAC addresses that were refused an address.
+    /// MAC addresses that were refused an address, each with the time in microseconds.
     pub const DHCP_ACKNOWLEDGED: Self = Self("acknowledged.dhcp");
     /// Whether a DPU's BMC says that its operating system runs.
     pub const OS_RUNNING: Self = Self("observed.os_running");

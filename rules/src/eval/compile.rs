@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::{
     eval::{alert_query::AlertQuery, env::Env},
     ir::{
-        expr::{Evaluated, Expr, FactRef, Quantifier, Query},
+        expr::{Evaluated, Expr, FactRef, Quantifier, Query, any_holds},
         health::Reports,
         line::Compare,
         operators::Op,
@@ -165,32 +165,23 @@ impl Conjunction {
                 return Ok(false);
             }
         }
-        if self.others.is_empty() { Ok(true) } else { all(&self.others, env) }
+        if self.others.is_empty() {
+            return Ok(true);
+        }
+        any_holds(self.others.iter().map(|conjunct| conjunct.holds(env).map(|holds| !holds))).map(|fails| !fails)
     }
 
     fn some_dpu(&self, depth: u8, wanted: bool, env: &Env<'_>) -> Evaluated<bool> {
         let mut bound = *env;
-        for dpu in &env.host.dpus {
+        any_holds(env.host.dpus.iter().map(|dpu| {
             bound.bind(depth, dpu);
-            if self.hold(&bound)? == wanted {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+            self.hold(&bound).map(|holds| holds == wanted)
+        }))
     }
 }
 
 fn hold(predicates: &[BoundPredicate], host: &Snapshot, dpu: &Dpu) -> bool {
     predicates.iter().all(|bound| (bound.predicate)(host, dpu))
-}
-
-fn all(conjunction: &[Conjunct], env: &Env<'_>) -> Evaluated<bool> {
-    for conjunct in conjunction {
-        if !conjunct.holds(env)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// The common depth of two predicates, either of which may read no DPU; none if they read different DPUs.
@@ -207,14 +198,7 @@ impl Conjunct {
         match self {
             Self::Never => Ok(false),
             Self::Not(inner) => inner.hold(env).map(|answer| !answer),
-            Self::Or(parts) => {
-                for part in parts {
-                    if part.hold(env)? {
-                        return Ok(true);
-                    }
-                }
-                Ok(false)
-            }
+            Self::Or(parts) => any_holds(parts.iter().map(|part| part.hold(env))),
             Self::Any(depth, body) => body.some_dpu(*depth, true, env),
             Self::All(depth, body) => body.some_dpu(*depth, false, env).map(|some_fails| !some_fails),
             Self::Tree(expr, _) => expr.holds(env),
@@ -267,8 +251,23 @@ impl Expr {
         self.can_fail(&|report| reports.can_fail(report))
     }
 
-    /// As a predicate of one fact, if it is one.
+    /// It has an answer for every host.
+    fn always_answers(&self, reports: &Reports) -> bool {
+        !self.fails(reports) && !self.can_be_unknown(&|report| reports.can_be_unknown(report))
+    }
+
+    /// As a predicate of one fact, if it is one that always has an answer.
     fn predicate(&self) -> Option<(FactRef, FactPredicate)> {
+        let (fact, predicate) = self.predicate_of_known()?;
+        let says_what_unknown_means = match self {
+            Self::Apply(Op::Known, _) => true,
+            Self::Apply(_, parts) => matches!(parts.first(), Some(Self::Apply(Op::OrElse | Op::Known, _))),
+            _ => false,
+        };
+        (!fact.fact.reported || says_what_unknown_means).then_some((fact, predicate))
+    }
+
+    fn predicate_of_known(&self) -> Option<(FactRef, FactPredicate)> {
         let Self::Apply(op, parts) = self else {
             return match self {
                 Self::Fact(fact) => Some((*fact, FactPredicate::Is(true))),
@@ -344,7 +343,7 @@ impl Expr {
     /// Any expression that cannot fail and reads at most one DPU.
     fn of_one_dpu(&self, reports: &Arc<Reports>) -> Option<Conjunction> {
         let depths = self.dpus();
-        if self.fails(reports) || depths.len() > 1 {
+        if !self.always_answers(reports) || depths.len() > 1 {
             return None;
         }
         let (expr, reports) = (self.clone(), reports.clone());

@@ -1,7 +1,8 @@
 //! Decides: rule set and snapshot to decision. Pure, bounded, without allocation until an arm decides.
 //!
 //! Arms are read top to bottom, those of rules for any state first, and the first that applies decides. A guard that
-//! fails counts as a closed gate: the host stays and the failure is its outcome.
+//! fails counts as a closed gate: the host stays and the failure is its outcome. A guard without an answer, because nobody
+//! has told a fact that it needs, has the host wait for that fact: no later arm is tried on a guess.
 
 mod dpus;
 mod fallback;
@@ -59,7 +60,7 @@ pub(crate) enum ArmsOutcome<'r> {
     Arm(&'r Arm),
     /// The gate of this arm is closed.
     Closed(&'r Arm, usize),
-    /// A guard failed, perhaps that of a gate.
+    /// A guard failed or has no answer, perhaps that of a gate.
     Failed(GuardError, &'r Arm, Option<usize>),
     /// No arm applies.
     Nothing,
@@ -118,7 +119,7 @@ impl RuleSet {
                     continue;
                 }
                 Err(error) => {
-                    tracer.step(number, dpu, ArmResult::Failed);
+                    tracer.step(number, dpu, without_answer(error));
                     return arm(number).map_or(ArmsOutcome::Nothing, |arm| ArmsOutcome::Failed(error, arm, None));
                 }
             }
@@ -140,7 +141,7 @@ impl RuleSet {
                     return arm(number).map_or(ArmsOutcome::Nothing, |arm| ArmsOutcome::Closed(arm, gate));
                 }
                 Err(error) => {
-                    tracer.step(number, dpu, ArmResult::Failed);
+                    tracer.step(number, dpu, without_answer(error));
                     return arm(number).map_or(ArmsOutcome::Nothing, |arm| ArmsOutcome::Failed(error, arm, Some(gate)));
                 }
             }
@@ -153,6 +154,10 @@ impl RuleSet {
         let (_, prepared) = self.prepared(&state.path)?;
         prepared.timed.next_flip(env)
     }
+}
+
+fn without_answer(error: GuardError) -> ArmResult {
+    if error.is_unknown() { ArmResult::Unknown } else { ArmResult::Failed }
 }
 
 /// The arm's actions with their DPUs.

@@ -3,10 +3,13 @@
 use crate::{
     eval::env::Env,
     ir::{
-        expr::{Evaluated, Expr, FactRef, Owner, Quantifier, Query, Record, ReportRef},
+        expr::{
+            Evaluated, Expr, FactRef, GuardError, Owner, Quantifier, Query, Record, ReportRef, UnknownFact, any_holds,
+        },
         guard::{Guard, TimeLimit},
         operand::Operand,
         operators::Op,
+        snapshot::Value,
     },
 };
 
@@ -40,9 +43,12 @@ impl TimeLimit {
 
 impl FactRef {
     #[inline]
-    pub(crate) fn value<'a>(&self, env: &Env<'a>) -> Operand<'a> {
+    pub(crate) fn value<'a>(&self, env: &Env<'a>) -> Evaluated<Operand<'a>> {
         let fact = self.fact;
-        Operand::of_fact((fact.get)(env.host, env.dpu(self.depth)), fact.kind, fact.optional)
+        match (fact.get)(env.host, env.dpu(self.depth)) {
+            Value::Unknown => Err(GuardError::Unknown(UnknownFact(fact))),
+            value => Ok(Operand::of_fact(value, fact.kind, fact.optional)),
+        }
     }
 }
 
@@ -61,7 +67,7 @@ impl Expr {
             Self::IntList(numbers) => Operand::IntList(numbers),
             Self::Fact(fact) => {
                 observer.fact(fact, env);
-                fact.value(env)
+                fact.value(env)?
             }
             Self::Item(depth) => Operand::Text(env.item(*depth).into()),
             Self::Record(owner, record, name) => {
@@ -88,6 +94,18 @@ impl Expr {
             Self::Apply(Op::Or, parts) => {
                 Operand::Bool(several(parts.iter().map(|part| (part, *env)), true, observer)?)
             }
+            Self::Apply(op @ (Op::Known | Op::OrElse), parts) => {
+                let present = |value: Evaluated<Operand<'a>>| match value {
+                    Err(error) if error.is_unknown() => Ok(Operand::Absent),
+                    other => other,
+                };
+                let mut values = Vec::with_capacity(parts.len());
+                for (place, part) in parts.iter().enumerate() {
+                    let value = part.eval(env, observer);
+                    values.push(if place == 0 { present(value) } else { value }?);
+                }
+                return (op.entry().apply)(&values);
+            }
             Self::Apply(op, parts) => return apply(*op, parts, env, observer),
         })
     }
@@ -107,7 +125,7 @@ fn apply<'a, W: Observer>(op: Op, parts: &'a [Expr], env: &Env<'a>, observer: &m
     }
 }
 
-/// Whether some part has the value `deciding`. Stops at the first one that has, or at an error.
+/// Whether some part has the value `deciding`. Stops at the first one that has, or that fails.
 fn several<'a, W: Observer>(
     parts: impl Iterator<Item = (&'a Expr, Env<'a>)> + Clone,
     deciding: bool,
@@ -115,20 +133,22 @@ fn several<'a, W: Observer>(
 ) -> Evaluated<bool> {
     let mut decide = |(part, env): (&'a Expr, Env<'a>)| part.holds(&env).map(|holds| holds == deciding);
     if !W::EXPLAINS {
-        return parts.map(decide).find(|decides| *decides != Ok(false)).unwrap_or(Ok(false));
+        return any_holds(parts.map(decide));
     }
     let answers: Vec<Evaluated<bool>> = parts.clone().map(&mut decide).collect();
     // The observer is shown the deciding parts, else all. Of an `any` the first deciding part explains enough; of an `all`
     // every part that does not hold is shown.
     let most = if deciding { 1 } else { usize::MAX };
-    let decisive = || parts.clone().zip(&answers).filter(|(_, decides)| **decides != Ok(false)).take(most);
+    let answer = any_holds(answers.iter().copied());
+    let same = |decides: &Evaluated<bool>| decides.is_ok() == answer.is_ok() && *decides != Ok(false);
+    let decisive = || parts.clone().zip(&answers).filter(|(_, decides)| same(decides)).take(most);
     let mut show = |(part, env): (&'a Expr, Env<'a>)| drop(part.eval(&env, observer));
     if decisive().next().is_some() {
         decisive().for_each(|(part, _)| show(part));
     } else {
         parts.for_each(show);
     }
-    answers.into_iter().find(|decides| *decides != Ok(false)).unwrap_or(Ok(false))
+    answer
 }
 
 /// Evaluates a body for each DPU, or for each text of a list.

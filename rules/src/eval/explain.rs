@@ -31,7 +31,7 @@ impl RuleSet {
         for step in &decided.trace.steps {
             let Some(arm) = self.arms.get(step.arm as usize) else { continue };
             let evidence = self.evidence(arm, step, &env);
-            if matches!(step.result, ArmResult::Blocked | ArmResult::Failed | ArmResult::Taken) {
+            if matches!(step.result, ArmResult::Blocked | ArmResult::Failed | ArmResult::Unknown | ArmResult::Taken) {
                 explanation.facts.extend(evidence.facts.iter().cloned());
                 for alert in evidence.alerts {
                     if !explanation.alerts.contains(&alert) {

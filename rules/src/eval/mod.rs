@@ -11,6 +11,7 @@ pub(crate) mod health;
 pub(crate) mod prepared;
 pub(crate) mod time;
 pub(crate) mod track;
+pub(crate) mod unknown;
 pub(crate) mod view;
 
 use std::ops::Deref;

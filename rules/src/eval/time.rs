@@ -141,7 +141,7 @@ fn flip(expr: &Expr, env: &Env<'_>) -> Option<i64> {
 fn equal(left: &Expr, right: &Expr, env: &Env<'_>) -> Option<i64> {
     match (left.eval(env, &mut Unobserved), right.eval(env, &mut Unobserved)) {
         (Ok(Operand::Int(_)), Ok(Operand::Int(_))) => compared(Compare::Equal, line(left, env), line(right, env)),
-        (Err(_), _) | (_, Err(_)) => Some(RECHECK_FALLBACK),
+        (Err(error), _) | (_, Err(error)) if !error.is_unknown() => Some(RECHECK_FALLBACK),
         _ => soonest([flip(left, env), flip(right, env)].into_iter()),
     }
 }
@@ -149,6 +149,7 @@ fn equal(left: &Expr, right: &Expr, env: &Env<'_>) -> Option<i64> {
 /// When an argument can change, for operators whose dependence on time is unknown.
 fn next_change(part: &Expr, env: &Env<'_>) -> Option<i64> {
     match part.eval(env, &mut Unobserved) {
+        Err(error) if error.is_unknown() => flip(part, env),
         Ok(Operand::Int(_)) | Err(_) => match line(part, env) {
             Some(line) if line.slope == 0 => None,
             _ => Some(RECHECK_FALLBACK),
@@ -172,12 +173,16 @@ fn aged(fact: &FactRef, value: i64) -> Line {
 fn line(expr: &Expr, env: &Env<'_>) -> Option<Line> {
     let still = || {
         let moves = soonest(expr.children().iter().map(|part| next_change(part, env))).is_some();
-        let value = if moves { None } else { expr.eval(env, &mut Unobserved).ok() };
-        value.map(|value| Line::flat(value.int()))
+        match expr.eval(env, &mut Unobserved) {
+            _ if moves => None,
+            Ok(value) => Some(Line::flat(value.int())),
+            Err(error) => error.is_unknown().then(|| Line::flat(0)),
+        }
     };
     match expr {
         Expr::Int(number) => Some(Line::flat(*number)),
-        Expr::Fact(fact) => Some(aged(fact, fact.value(env).int())),
+        // What is unknown does not become known by time alone.
+        Expr::Fact(fact) => Some(fact.value(env).map_or(Line::flat(0), |value| aged(fact, value.int()))),
         Expr::Record(owner, Record::Age, name) => {
             Some(Line { now: env.record(*owner, Record::Age, name).int(), slope: 1 })
         }
@@ -195,7 +200,7 @@ fn line(expr: &Expr, env: &Env<'_>) -> Option<Line> {
                 linear(&parts.iter().map(|part| line(part, env)).collect::<Option<Vec<_>>>()?)
             }
             (TimeDependence::FirstKnown, [Expr::Fact(fact), otherwise]) => match fact.value(env) {
-                Operand::Int(value) => Some(aged(fact, value)),
+                Ok(Operand::Int(value)) => Some(aged(fact, value)),
                 _ => line(otherwise, env),
             },
             (TimeDependence::FirstKnown, [first, otherwise]) => match first.eval(env, &mut Unobserved).ok()? {

@@ -12,9 +12,12 @@ use crate::ir::{
 /// `all` or `count`.
 pub(crate) const DEPTH: usize = 4;
 
-/// Why the evaluation of a guard failed. Its gate counts as closed.
+/// Why a guard has no answer. Its gate counts as closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum GuardError {
+    /// Nobody has told this fact. It matters only where the answer depends on it.
+    #[error("{0} is not known")]
+    Unknown(UnknownFact),
     #[error("integer overflow")]
     Overflow,
     #[error("division by zero")]
@@ -23,6 +26,44 @@ pub(crate) enum GuardError {
 
 /// The value of a guard, or why it has none.
 pub(crate) type Evaluated<T> = Result<T, GuardError>;
+
+/// A fact that nobody has told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UnknownFact(pub(crate) &'static Fact);
+
+impl PartialEq for UnknownFact {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+}
+
+impl Eq for UnknownFact {}
+
+impl std::fmt::Display for UnknownFact {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}.{}`", self.0.area, self.0.name)
+    }
+}
+
+impl GuardError {
+    pub(crate) fn is_unknown(self) -> bool {
+        matches!(self, Self::Unknown(_))
+    }
+}
+
+/// Whether one of several answers is yes. Where one is, it does not matter that others are unknown.
+#[inline]
+pub(crate) fn any_holds(answers: impl Iterator<Item = Evaluated<bool>>) -> Evaluated<bool> {
+    let mut unknown = None;
+    for answer in answers {
+        match answer {
+            Ok(false) => {}
+            Err(error) if error.is_unknown() => unknown = unknown.or(Some(error)),
+            decided => return decided,
+        }
+    }
+    unknown.map_or(Ok(false), Err)
+}
 
 /// An expression of a guard.
 #[derive(Debug, Clone, PartialEq)]
@@ -191,7 +232,21 @@ impl Expr {
         self.children().iter().map(Self::depth).max().unwrap_or(0) + 1
     }
 
-    /// Whether its evaluation can fail.
+    /// Whether a fact can be unknown that its answer depends on.
+    pub(crate) fn can_be_unknown(&self, report_unknown: &impl Fn(usize) -> bool) -> bool {
+        let own = match self {
+            Self::Fact(fact) => fact.fact.reported,
+            Self::Report(at, _) => report_unknown(at.report),
+            _ => false,
+        };
+        let parts = match self {
+            Self::Apply(Op::Known | Op::OrElse, parts) if matches!(parts.first(), Some(Self::Fact(_))) => &parts[1..],
+            other => other.children(),
+        };
+        own || parts.iter().any(|part| part.can_be_unknown(report_unknown))
+    }
+
+    /// Whether its evaluation can fail on known facts.
     pub(crate) fn can_fail(&self, report_fails: &impl Fn(usize) -> bool) -> bool {
         let own = match self {
             Self::Apply(op, _) => op.entry().can_fail,

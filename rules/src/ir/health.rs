@@ -114,6 +114,16 @@ impl StoredSource {
 
 impl Reports {
     /// Whether evaluating a guard of the report's parts can fail.
+    pub(crate) fn can_be_unknown(&self, report: usize) -> bool {
+        self.reports.get(report).is_some_and(|report| {
+            report.parts.iter().any(|part| {
+                let inner = matches!(part.source, Source::Dpus(inner) if self.can_be_unknown(inner));
+                let unknown = |guard: &Guard| guard.expr.can_be_unknown(&|report| self.can_be_unknown(report));
+                inner || part.when.iter().chain(&part.unclassified).any(unknown)
+            })
+        })
+    }
+
     pub(crate) fn can_fail(&self, report: usize) -> bool {
         self.reports.get(report).is_some_and(|report| {
             report.parts.iter().any(|part| {

@@ -35,7 +35,7 @@ impl PartialEq<bool> for Operand<'_> {
 impl<'a> From<Value<'a>> for Operand<'a> {
     fn from(value: Value<'a>) -> Self {
         match value {
-            Value::Absent => Self::Absent,
+            Value::Absent | Value::Unknown => Self::Absent,
             Value::Bool(value) => Self::Bool(value),
             Value::Int(value) => Self::Int(value),
             Value::Text(text) => Self::Text(Cow::Borrowed(text)),
@@ -50,7 +50,7 @@ impl<'a> Operand<'a> {
     #[inline]
     pub(crate) fn of_fact(value: Value<'a>, kind: FactType, optional: bool) -> Self {
         match (value, kind) {
-            (Value::Absent, _) if optional => Self::Absent,
+            (Value::Absent | Value::Unknown, _) if optional => Self::Absent,
             (Value::Absent, FactType::Bool) => Self::Bool(false),
             (Value::Absent, FactType::Int | FactType::Seconds | FactType::Age) => Self::Int(0),
             (Value::Absent, FactType::Text | FactType::Word(_)) => Self::Text(Cow::Borrowed("")),

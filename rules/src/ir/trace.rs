@@ -43,6 +43,8 @@ pub enum ArmResult {
     Blocked,
     /// Its guard does not hold.
     Skipped,
+    /// Its guard has no answer: it needs a fact that nobody has told.
+    Unknown,
     /// Its guard failed.
     Failed,
 }

@@ -110,7 +110,8 @@ fn unshared(engine: &mut Engine) {
 
 fn dynamic(value: Value<'_>) -> Dynamic {
     match value {
-        Value::Absent => Dynamic::from(Absent),
+        // Guards of the property test read known facts only: what is unknown is tested by itself.
+        Value::Absent | Value::Unknown => Dynamic::from(Absent),
         Value::Bool(value) => value.into(),
         Value::Int(value) => value.into(),
         Value::Text(text) => text.into(),
@@ -227,7 +228,7 @@ fn of_dpu(dpu: &Dpu) -> ReportValue {
         Some(agent) => agent.alerts.clone(),
         None => vec![alert("Fan", "Stop")],
     };
-    if dpu.reachable {
+    if dpu.reachable.known() == Some(&true) {
         agent.iter_mut().for_each(|alert| alert.classifications.clear());
     }
     report.0.extend(agent);

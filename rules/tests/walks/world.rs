@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rules::{
     Action, ActionRecord, ActionStatus, Argument, Decision, FailureChange, Go, HealthAlert, HealthReport, Instance,
-    Lockdown, PowerRequest, PowerState, RuleSet, Snapshot, Wait,
+    Lockdown, PowerRequest, PowerState, Reported, RuleSet, Snapshot, Wait,
 };
 use serde_yaml::{Mapping, Value};
 use types::ConfigVersion;
@@ -39,15 +39,20 @@ impl<'r> World<'r> {
             ("state.path".to_owned(), start.into()),
             ("state.elapsed".to_owned(), 1.into()),
             ("host.paired".to_owned(), true.into()),
-            ("host.other_nics_synced".to_owned(), true.into()),
             ("bmc.reachable".to_owned(), true.into()),
+            ("bmc.vendor".to_owned(), "other".into()),
             ("bmc.lockdown".to_owned(), "disabled".into()),
             ("bmc.bios_setup".to_owned(), "yes".into()),
             ("bmc.boot_order_set".to_owned(), "yes".into()),
             ("bmc.power".to_owned(), "on".into()),
         ]);
+        // A site that has nothing of what only some sites have.
+        for lacks in ["attestation", "bom_validation", "dpf", "infiniband", "nvlink", "spdm", "supernics"] {
+            facts.insert(format!("site.{lacks}"), false.into());
+        }
         for dpu in 0..dpus {
             facts.insert(format!("dpu{dpu}.reachable"), true.into());
+            facts.insert(format!("dpu{dpu}.bmc_firmware"), "BF-24.10".into());
             facts.insert(format!("dpu{dpu}.firmware_matches"), true.into());
             facts.insert(format!("dpu{dpu}.bios_setup"), "yes".into());
         }
@@ -256,8 +261,14 @@ impl<'r> World<'r> {
                 }
             }
             "redfish.reset_for_component" => host.bmc.reset_at = Some(host.now),
-            "redfish.disable_lockdown" => host.bmc.lockdown = Lockdown::Disabled,
-            "redfish.enable_lockdown" => host.bmc.lockdown = Lockdown::Enabled,
+            "redfish.disable_lockdown" => host.bmc.lockdown = Lockdown::Disabled.into(),
+            "redfish.enable_lockdown" => host.bmc.lockdown = Lockdown::Enabled.into(),
+            // A willing BMC carries settings out at once, without a job, unless the walk speaks of one.
+            "redfish.machine_setup" => no_job(&mut host.bmc.bios_job),
+            "redfish.set_boot_order" => no_job(&mut host.bmc.boot_order_job),
+            "redfish.set_uefi_password" | "redfish.clear_uefi_password" | "credentials.rotate_host_uefi" => {
+                no_job(&mut host.bmc.uefi_password_job)
+            }
             "redfish.bmc_factory_reset" => drop(host.decommission.bmcs_to_reset.drain(..1)),
             "instance.release_and_force_restart" => {
                 host.instance = Instance::default();
@@ -271,9 +282,9 @@ impl<'r> World<'r> {
                 }
             }
             "network.release_old_resources" => host.instance.network_update_pending = false,
-            "db.assign_sku" => host.validation.sku_assigned = true,
-            "db.record_bios_password_set" => host.host.bios_password_set = true,
-            "db.forget_bios_password" => host.host.bios_password_set = false,
+            "db.assign_sku" => host.validation.sku_assigned = true.into(),
+            "db.record_bios_password_set" => host.host.bios_password_set = true.into(),
+            "db.forget_bios_password" => host.host.bios_password_set = false.into(),
             "db.start_dpu_reprovision" => {
                 let started = host.dpus.iter_mut().filter(|dpu| action.dpus.contains(&dpu.id));
                 started.for_each(|dpu| dpu.reprovision_started = true);
@@ -299,7 +310,7 @@ impl<'r> World<'r> {
         let host = &mut self.host;
         host.bmc.last_power_request = request;
         host.bmc.power_requested_at = Some(host.now);
-        host.bmc.power = power;
+        host.bmc.power = power.into();
         host.bmc.power_read_at = Some(host.now + 1);
         if matches!(request, PowerRequest::Restart | PowerRequest::AcCycle) {
             host.host.reboot_requested_at = Some(host.now);
@@ -315,7 +326,8 @@ impl<'r> World<'r> {
             PowerRequest::Off => self.power(PowerRequest::AcCycle, PowerState::Off),
             PowerRequest::AcCycle => {
                 self.power(PowerRequest::On, PowerState::On);
-                self.host.firmware.power_drains_left -= 1;
+                let left = &mut self.host.firmware.power_drains_left;
+                *left = left.known().map(|left| left - 1).into();
             }
             _ => self.power(PowerRequest::Off, PowerState::Off),
         }
@@ -351,6 +363,12 @@ impl<'r> World<'r> {
         if merges.remove(&**source).is_none() && &*action.name != "health.clear_sku_report" {
             merges.insert(source.to_string(), report);
         }
+    }
+}
+
+fn no_job(job: &mut Reported<String>) {
+    if job.known().is_none() {
+        *job = String::new().into();
     }
 }
 

@@ -32,6 +32,9 @@ pub trait BmcClient: Send + Sync {
     /// Firmware version of the BMC itself.
     async fn firmware_version(&self, bmc: &store::Bmc) -> Result<Option<String>, BmcError>;
 
+    /// Lockdown, BIOS settings and boot order of the machine behind the BMC, as far as they can be told.
+    async fn settings(&self, bmc: &store::Bmc) -> Result<BmcSettings, BmcError>;
+
     /// Resets or powers the machine behind the BMC; done when the BMC accepted it.
     async fn reset(&self, bmc: &store::Bmc, reset: ResetType) -> Result<(), BmcError>;
 
@@ -68,6 +71,17 @@ pub struct System {
     pub manufacturer: Option<String>,
     /// Its operating system is up, if the BMC can tell.
     pub os_running: Option<bool>,
+}
+
+/// BmcSettings of a machine that only some BMCs can tell: none is unknown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BmcSettings {
+    /// Lockdown of BMC and BIOS.
+    pub lockdown: Option<rules::Lockdown>,
+    /// The BIOS settings in force are those that the site wants.
+    pub bios_setup: Option<bool>,
+    /// The boot order in force is the one that the site wants.
+    pub boot_order_set: Option<bool>,
 }
 
 /// UEFI secure boot of a machine.

@@ -1,15 +1,17 @@
 //! [`BmcClient`] over standard Redfish resources. Actions and the reconciler reach it by the trait alone.
 
 use async_trait::async_trait;
+use rules::Lockdown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    BmcClient, BmcError, PowerState, Redfish, ResetType, SecureBoot, System, Task, TaskState,
+    BmcClient, BmcError, BmcSettings, PowerState, Redfish, ResetType, SecureBoot, System, Task, TaskState,
     client::{Call, Link},
 };
 use crate::{Timestamp, store};
 
+const ROOT: &str = "/redfish/v1/";
 const SYSTEMS: &str = "/redfish/v1/Systems";
 const MANAGERS: &str = "/redfish/v1/Managers";
 
@@ -50,6 +52,12 @@ struct TaskResource {
 }
 
 #[derive(Deserialize)]
+struct RootResource {
+    #[serde(rename = "Vendor")]
+    vendor: Option<String>,
+}
+
+#[derive(Deserialize)]
 struct ManagerResource {
     #[serde(rename = "FirmwareVersion")]
     firmware: Option<String>,
@@ -85,6 +93,18 @@ impl BmcClient for Redfish {
         let call = self.call(bmc, "reading the BMC's firmware version")?;
         let path = call.member(MANAGERS, "").await?;
         Ok(call.get::<ManagerResource>(&path).await?.firmware)
+    }
+
+    async fn settings(&self, bmc: &store::Bmc) -> Result<BmcSettings, BmcError> {
+        let call = self.call(bmc, "reading settings")?;
+        let root: RootResource = call.get(ROOT).await?;
+        if root.vendor.is_some_and(|vendor| !vendor.is_empty()) {
+            // How a maker's BMC shows them is not standard Redfish.
+            return Ok(BmcSettings::default());
+        }
+        call.get::<SystemResource>(&call.system_path().await?).await?;
+        // A BMC that is of no maker has no lockdown, and no settings but those that Redfish itself knows.
+        Ok(BmcSettings { lockdown: Some(Lockdown::Unsupported), bios_setup: Some(true), boot_order_set: Some(true) })
     }
 
     async fn reset(&self, bmc: &store::Bmc, reset: ResetType) -> Result<(), BmcError> {

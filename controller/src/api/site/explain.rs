@@ -95,6 +95,7 @@ fn arm(arm: ArmTrace) -> site::ArmTrace {
         ArmResult::Passed => "passed",
         ArmResult::Blocked => "blocked",
         ArmResult::Skipped => "skipped",
+        ArmResult::Unknown => "unknown",
         ArmResult::Failed => "failed",
     };
     let dpu = arm.dpu.map(|dpu| format!(" for DPU {dpu}")).unwrap_or_default();

@@ -1,5 +1,7 @@
 //! What operators ask of a host, and events that they or observers report. Checked against the table of kinds.
 
+use std::collections::BTreeMap;
+
 use proto::site;
 use tonic::Status;
 
@@ -131,13 +133,14 @@ async fn acknowledge(tx: &mut Tx, host: &Host, mac: Option<&String>, now: Timest
     let mac = mac.ok_or_else(|| Status::invalid_argument("event `dhcp_suppressed` needs the argument `mac`"))?;
     let found = tx.findings(&host.id).await.map_err(from_store)?;
     let known = found.into_iter().find(|finding| finding.is(FindingId::DHCP_ACKNOWLEDGED));
-    let mut macs: Vec<String> =
+    let mut macs: BTreeMap<String, u64> =
         known.and_then(|finding| serde_json::from_value(finding.value).ok()).unwrap_or_default();
     let mac = mac.to_ascii_lowercase();
-    if !macs.contains(&mac) && macs.len() < 64 {
-        macs.push(mac);
+    if macs.contains_key(&mac) || macs.len() < 64 {
+        macs.insert(mac, now.micros());
     }
-    let finding = Finding::new(FindingId::DHCP_ACKNOWLEDGED, macs, now);
+    let value = serde_json::to_value(macs).map_err(|error| Status::internal(error.to_string()))?;
+    let finding = Finding::new(FindingId::DHCP_ACKNOWLEDGED, value, now);
     tx.put_finding(&host.id, &finding).await.map_err(from_store)
 }
 

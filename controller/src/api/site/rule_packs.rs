@@ -84,7 +84,7 @@ pub(super) fn facts() -> site::ListFactsResponse {
         name: format!("{}.{}", fact.area, fact.name),
         r#type: if fact.optional { format!("{}, may be absent", fact.kind) } else { fact.kind.to_string() },
         meaning: fact.meaning.trim().to_owned(),
-        supplied_by: fact.supplier.to_owned(),
+        supplied_by: fact.supplier.to_string(),
     };
     site::ListFactsResponse { facts: fact_dictionary().into_iter().map(fact).collect() }
 }

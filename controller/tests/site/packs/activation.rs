@@ -32,7 +32,7 @@ fn another_pack(dir: &Path) {
 /// Settings under which every pack of a directory is taken.
 fn settings(dir: PathBuf) -> RuleSettings {
     RuleSettings {
-        switches: rules::Site::default(),
+        switches: crate::support::bare_site(),
         options: rules::LoadOptions::default(),
         dir: Some(dir),
         changed_share: 1.0,
@@ -124,7 +124,7 @@ async fn a_pack_of_which_only_tests_changed_is_kept_with_the_new_ones(database: 
     fs::write(pack.join("notes.yaml"), "just: notes").unwrap();
     let packs = RulePacks::open(site.store.clone(), DirtyHosts::default(), settings(pack.clone())).await.unwrap();
     let hash = packs.rules().current().hash().to_owned();
-    let test = "cases: [{ name: rest, facts: { state.path: Ready }, expect: { wait: Nobody wants it } }]";
+    let test = "cases: [{ name: rest, facts: { state.path: Ready, site.attestation: false, bmc.vendor: other }, expect: { wait: Nobody wants it } }]";
     fs::create_dir(pack.join("tests")).unwrap();
     fs::write(pack.join("tests/rest.yaml"), test).unwrap();
     let verdict = packs.reload().await.unwrap();

@@ -223,6 +223,7 @@ async fn the_history_of_a_failed_host_says_how_often_it_was_tried() {
     let mut life = site.record(1).await.life;
     life.counters.insert("bios_config_retries".to_owned(), 3);
     site.write(async |tx| tx.store_stay(&host(1), &life).await.unwrap()).await;
+    site.bmc(1).set_faults(|faults| faults.of_a_maker = true);
     site.event("bmc.bios_setup", &[("value", "no")]).await.unwrap();
     let running = site.reconcile(settings());
     site.until_state(1, "Failed").await;

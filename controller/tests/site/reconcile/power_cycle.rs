@@ -91,10 +91,13 @@ async fn a_power_drain_is_off_cycle_and_on_once() {
             let site = ManagedSite::start(1, "Ready").await;
             let bmc = site.bmc(1);
             bmc.set_faults(|faults| faults.lacks_power_cycle = lacks);
-            site.event("firmware.power_drains_left", &[("value", &drains.to_string())]).await.unwrap();
+            for (fact, value) in [("power_drains_left", &*drains.to_string()), ("component_type", "uefi")] {
+                site.event(&format!("firmware.{fact}"), &[("value", value)]).await.unwrap();
+            }
             site.put_in_state(&host(1), "HostReprovision/ResetForNewFirmware").await;
             let running = site.reconcile(settings());
-            site.until_state(1, "Ready").await;
+            // Whether the component took its firmware is for the service that reads it to say.
+            site.until_state(1, "HostReprovision/NewFirmwareReportedWait").await;
             let drained: Vec<String> = bmc.resets().into_iter().take(resets.len() * drains).collect();
             assert_eq!(drained, resets.repeat(drains), "lacks: {lacks}");
             assert!(!bmc.resets()[drained.len()..].contains(&"ForceOff".to_owned()), "{:?}", bmc.resets());

@@ -25,7 +25,8 @@ pub(crate) fn config_of(dir: &Path, hosts: usize, more: &str) -> Config {
     fs::write(dir.join("site.yaml"), site_text(hosts)).unwrap();
     let text = format!(
         "listen = '127.0.0.1:0'\nmetrics_listen = '127.0.0.1:0'\ndatabase = 'sqlite:site.db'\nrules = '{}'\n\
-         site_file = 'site.yaml'\naddress_file = 'address'\n{more}",
+         site_file = 'site.yaml'\naddress_file = 'address'\n{more}\n[site]\nattestation = false\nbom_validation = false\n\
+         dpf = false\ninfiniband = false\nnvlink = false\nspdm = false\nsupernics = false\n",
         shipped_pack().display()
     );
     fs::write(dir.join("config.toml"), text).unwrap();

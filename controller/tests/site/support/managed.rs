@@ -17,8 +17,8 @@ use tokio::{sync::oneshot, task::JoinHandle};
 use tonic::{Request, Status};
 
 use super::{
-    DPUS, PATIENCE, TestSite, dpu, for_virtual, healthy, host, instance_config, interface, new_hosts, shipped_pack,
-    site_network,
+    DPUS, PATIENCE, TestSite, bare_site, dpu, for_virtual, healthy, host, instance_config, interface, new_hosts,
+    shipped_pack, site_network,
 };
 
 /// Each host's two DPUs have reported healthily once.
@@ -66,7 +66,12 @@ impl Running {
 
 /// Often enough that no test waits for it.
 pub(crate) fn settings() -> ReconcileSettings {
-    ReconcileSettings { sweep: Duration::from_millis(200), ..ReconcileSettings::default() }
+    ReconcileSettings {
+        sweep: Duration::from_millis(200),
+        site: bare_site(),
+        dpu_bmc_firmware: Some("24.10-simulated".to_owned()),
+        ..ReconcileSettings::default()
+    }
 }
 
 /// How the controller reaches a BMC.
@@ -121,7 +126,7 @@ impl ManagedSite {
         let times = none.map(|name| (name, 0)).into_iter().chain([("power_down_wait", drain)]);
         let timeouts = times.map(|(name, seconds)| (name.to_owned(), i64::try_from(seconds).unwrap())).collect();
         let settings = RuleSettings {
-            switches: rules::Site::default(),
+            switches: bare_site(),
             options: rules::LoadOptions { timeouts, ..Default::default() },
             dir: rules,
             changed_share: 0.2,
@@ -133,7 +138,7 @@ impl ManagedSite {
             site.store.clone(),
             Some(Arc::clone(&site.network)),
             Arc::clone(&packs),
-            rules::Site::default(),
+            bare_site(),
             site.dirty.clone(),
         );
         Self { site, operators, bmcs, packs, dir, drain }

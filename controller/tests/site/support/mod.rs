@@ -64,6 +64,20 @@ pub(crate) fn change_pack(dir: &Path) {
     fs::write(&ready, text.replace("Nothing is requested", "Nobody wants it")).unwrap();
 }
 
+/// A site that has nothing of what only some sites have.
+pub(crate) fn bare_site() -> rules::Site {
+    rules::Site {
+        attestation: false.into(),
+        bom_validation: false.into(),
+        dpf: false.into(),
+        infiniband: false.into(),
+        nvlink: false.into(),
+        spdm: false.into(),
+        supernics: false.into(),
+        ..rules::Site::default()
+    }
+}
+
 pub(crate) const TENANT: &str = "tenant-a";
 
 /// What tests hold of the site.
@@ -138,7 +152,7 @@ impl TestSite {
     }
 
     fn on(store: Store, network: Arc<SiteNetwork>, rules: Arc<ActiveRules>, dirty: DirtyHosts) -> Self {
-        let judge = Judge::new(rules, rules::Site::default());
+        let judge = Judge::new(rules, bare_site());
         let forge = ForgeService::new(store.clone(), Some(network.clone()), judge, dirty.clone());
         Self { store, network, forge, dirty }
     }

@@ -118,6 +118,9 @@ impl RuleSet {
                 }
                 let actions = match actions(arm, &bound, Some(dpu)) {
                     Ok(actions) => actions,
+                    Err(error) if error.is_unknown() => {
+                        return DpuOutcome::Step(stay(self.waits_to_be_told(arm, None, &bound).into()));
+                    }
                     Err(error) => return DpuOutcome::Error(self.failed(&error, arm, None, own, env)),
                 };
                 let counted = arm.changes_counters().then(|| outcome::counted(dpu.counters.clone(), arm));
@@ -149,6 +152,10 @@ impl RuleSet {
                 }
                 _ => DpuOutcome::Step(stay(self.gates.get(gate).map_or_else(|| "".into(), |gate| gate.reason.clone()))),
             },
+            ArmsOutcome::Failed(error, arm, gate) if error.is_unknown() => {
+                let gate = gate.and_then(|gate| self.gates.get(gate)).map(|gate| &gate.guard);
+                DpuOutcome::Step(stay(self.waits_to_be_told(arm, gate, &bound).into()))
+            }
             failed @ ArmsOutcome::Failed(..) => DpuOutcome::Error(self.conclude(failed, own, &bound)),
             ArmsOutcome::Nothing => DpuOutcome::Step(stay("no rule of this state applies".into())),
         }

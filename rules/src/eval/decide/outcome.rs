@@ -149,6 +149,13 @@ impl RuleSet {
         env: &Env<'_>,
     ) -> Decision {
         let gate = gate.and_then(|gate| self.gates.get(gate));
+        if error.is_unknown() {
+            let reason = self.waits_to_be_told(arm, gate.map(|gate| &gate.guard), env);
+            return Decision::Wait(Wait {
+                gate: gate.map(|gate| gate.name.clone()),
+                ..self.wait(reason.into(), state, env)
+            });
+        }
         let at = gate.map_or(&arm.place, |gate| &gate.place);
         let mut conditions = arm.conditions.iter().map(|(guard, _)| guard);
         let failing = gate.map(|gate| &gate.guard).or_else(|| conditions.find(|guard| guard.holds(env).is_err()));

@@ -3,6 +3,7 @@
 use crate::ir::snapshot::{
     dictionary::{area, words},
     host::Answer,
+    reported::Reported,
     values::{Micros, age},
 };
 
@@ -10,38 +11,38 @@ area! {
     /// What the host's BMC says, and what was last asked of it.
     Bmc as "bmc" at |s, d| s.bmc;
     facts {
-        "Redfish":
+        [Bmc]
             /// Maker of the host.
-            vendor: Vendor,
+            vendor: Reported<Vendor>,
             /// A Redfish session could be opened.
-            reachable: bool,
+            reachable: Reported<bool>,
             /// Power of the host.
-            power: PowerState,
+            power: Reported<PowerState>,
             /// State of BMC and BIOS lockdown.
-            lockdown: Lockdown,
+            lockdown: Reported<Lockdown>,
             /// The desired BIOS settings are applied.
-            bios_setup: Answer,
+            bios_setup: Reported<Answer>,
             /// The boot order is the desired one.
-            boot_order_set: Answer,
+            boot_order_set: Reported<Answer>,
             /// Id of the running BIOS job, empty if the setup made none.
-            bios_job: String,
+            bios_job: Reported<String>,
             /// State of the BIOS job.
-            bios_job_state: JobState,
+            bios_job_state: Reported<JobState>,
             /// Id of the boot order job, empty if there is none.
-            boot_order_job: String,
+            boot_order_job: Reported<String>,
             /// State of the boot order job.
-            boot_order_job_state: JobState,
+            boot_order_job_state: Reported<JobState>,
             /// Id of the UEFI password job, empty if there is none.
-            uefi_password_job: String,
+            uefi_password_job: Reported<String>,
             /// State of the UEFI password job.
-            uefi_password_job_state: JobState,
+            uefi_password_job_state: Reported<JobState>,
             /// Id of the boot storage (BOSS) controller, empty if there is none.
-            boss_controller: String,
+            boss_controller: Reported<String>,
             /// Id of the boot storage job, empty if there is none.
-            boss_job: String,
+            boss_job: Reported<String>,
             /// State of the boot storage job.
-            boss_job_state: JobState,
-        "power requests":
+            boss_job_state: Reported<JobState>,
+        [Record]
             /// The controller's last power command.
             last_power_request: PowerRequest,
             /// The last restart has not been found in the BMC's event log.
@@ -58,12 +59,12 @@ area! {
         power_read_at: Option<Micros>,
     }
     derived {
-        "power requests":
+        [Record]
             /// Time since the controller's last power command.
             power_request_age: Age(optional) = age(s.now, s.bmc.power_requested_at),
             /// Time since the last reset for new firmware.
             reset_age: Age(optional) = age(s.now, s.bmc.reset_at),
-        "Redfish":
+        [Bmc]
             /// The power state was read after the last power command, so it can be believed.
             power_is_fresh: Bool = super::dictionary::Value::Bool(
                 s.bmc.power_requested_at.is_none() || s.bmc.power_read_at > s.bmc.power_requested_at
@@ -74,8 +75,8 @@ area! {
 words! {
     /// Makers that need rules of their own.
     Vendor {
-        /// Not known yet, or none of the others.
-        Other = "other";
+        /// None of the others.
+        Other = "other",
         /// Dell.
         Dell = "dell",
         /// Lenovo.
@@ -92,8 +93,6 @@ words! {
 words! {
     /// Power of a machine.
     PowerState {
-        /// Not read, or not understood.
-        Unknown = "unknown";
         /// On.
         On = "on",
         /// Off.
@@ -126,14 +125,14 @@ words! {
 words! {
     /// State of lockdown.
     Lockdown {
-        /// Could not be read.
-        Unreadable = "unreadable";
         /// Fully off.
         Disabled = "disabled",
         /// Partly on.
         Partial = "partial",
         /// On.
         Enabled = "enabled",
+        /// The BMC has none.
+        Unsupported = "unsupported",
     }
 }
 
@@ -141,7 +140,7 @@ words! {
     /// State of a job of a BMC.
     JobState {
         /// There is no job.
-        None = "none";
+        None = "none",
         /// Accepted, runs at the next restart.
         Scheduled = "scheduled",
         /// Running.

@@ -2,6 +2,7 @@
 
 use crate::ir::snapshot::{
     dictionary::{area, words},
+    reported::Reported,
     values::{Micros, after, age},
 };
 
@@ -9,16 +10,16 @@ area! {
     /// Bill of materials and machine validation.
     Validation as "validation" at |s, d| s.validation;
     facts {
-        "SKU store":
+        [Service("SKUs")]
             /// A SKU is assigned to the host.
-            sku_assigned: bool,
+            sku_assigned: Reported<bool>,
             /// The assigned SKU is defined.
-            sku_exists: bool,
+            sku_exists: Reported<bool>,
             /// Some SKU matches the host's inventory.
-            sku_match_found: bool,
+            sku_match_found: Reported<bool>,
             /// Differences between the inventory and the assigned SKU.
-            sku_differences: i64,
-        "validation runs":
+            sku_differences: Reported<i64>,
+        [DiscoveryImage]
             /// A run newer than the state has finished.
             completed: bool,
             /// That run found a fault.
@@ -31,10 +32,10 @@ area! {
         match_attempted_at: Option<Micros>,
     }
     derived {
-        "operator":
+        [Operator]
             /// Verification was requested after the present state was entered.
             verify_requested_since_state_change: Bool = after(s.validation.verify_requested_at, s.state.since),
-        "SKU store":
+        [Service("SKUs")]
             /// Time since the last search for a matching SKU.
             match_attempt_age: Age(optional) = age(s.now, s.validation.match_attempted_at),
     }
@@ -44,19 +45,19 @@ area! {
     /// Measured boot and device attestation.
     Attestation as "attestation" at |s, d| s.attestation;
     facts {
-        "attestation":
+        [Service("attestation")]
             /// The TPM's endorsement certificate chains to a registered CA.
-            ek_cert_verified: bool,
+            ek_cert_verified: Reported<bool>,
             /// What is known of the host's measurements.
-            measurement: Measurement,
+            measurement: Reported<Measurement>,
             /// The signature of the measurement report is bad.
-            signature_bad: bool,
+            signature_bad: Reported<bool>,
             /// The recorded failure compared with what present data would say.
-            cause_now: CauseNow,
+            cause_now: Reported<CauseNow>,
             /// The stored verdict no longer says measured.
-            redo: bool,
+            redo: Reported<bool>,
             /// Attestation of devices by SPDM.
-            spdm: super::host::Answer,
+            spdm: Reported<super::host::Answer>,
     }
     raw {}
     derived {}
@@ -66,7 +67,7 @@ words! {
     /// What is known of a host's measurements.
     Measurement {
         /// No report yet.
-        Discovered = "discovered";
+        Discovered = "discovered",
         /// A report that no bundle matches.
         PendingBundle = "pending_bundle",
         /// A report that an active bundle matches.
@@ -82,7 +83,7 @@ words! {
     /// A recorded failure compared with what present data would say.
     CauseNow {
         /// Nothing is wrong any more.
-        None = "none";
+        None = "none",
         /// The same is wrong.
         Same = "same",
         /// Something else is wrong.
@@ -94,43 +95,43 @@ area! {
     /// Host firmware updates.
     Firmware as "firmware" at |s, d| s.firmware;
     facts {
-        "site exploration":
+        [Service("site exploration")]
             /// An exploration report of the host's BMC exists.
-            endpoint_explored: bool,
-        "firmware catalog":
+            endpoint_explored: Reported<bool>,
+        [Service("firmware")]
             /// There is an entry for the host's maker and model.
-            catalog_entry_found: bool,
+            catalog_entry_found: Reported<bool>,
             /// First component below its target, empty if none is.
-            component: String,
+            component: Reported<String>,
             /// Kind of that component, such as `bmc` or `uefi`.
-            component_type: String,
+            component_type: Reported<String>,
             /// How the component is updated.
-            method: InstallMethod,
+            method: Reported<InstallMethod>,
             /// The entry wants a reset before the update.
-            pre_update_reset: bool,
+            pre_update_reset: Reported<bool>,
             /// The file has been downloaded.
-            file_available: bool,
+            file_available: Reported<bool>,
             /// The component needs more files.
-            more_files: bool,
+            more_files: Reported<bool>,
             /// The component has its target version.
-            at_target: bool,
+            at_target: Reported<bool>,
             /// Power drains still to do.
-            power_drains_left: i64,
-        "update tasks":
+            power_drains_left: Reported<i64>,
+        [Service("firmware")]
             /// One of the site's upload slots is free.
-            upload_slot_free: bool,
+            upload_slot_free: Reported<bool>,
             /// The upload.
-            upload: UploadStatus,
+            upload: Reported<UploadStatus>,
             /// The BMC's update task.
-            task: TaskState,
+            task: Reported<TaskState>,
             /// The upgrade script.
-            script: ScriptStatus,
+            script: Reported<ScriptStatus>,
             /// The discovery image's upgrade.
-            scout_upgrade: ScriptStatus,
+            scout_upgrade: Reported<ScriptStatus>,
             /// The rack's upgrade.
-            rack_upgrade: ScriptStatus,
+            rack_upgrade: Reported<ScriptStatus>,
             /// The deadline of the discovery image's upgrade has passed.
-            scout_upgrade_overdue: bool,
+            scout_upgrade_overdue: Reported<bool>,
     }
     raw {
         /// When the host's BMC was last explored.
@@ -139,10 +140,10 @@ area! {
         failed_at: Option<Micros>,
     }
     derived {
-        "site exploration":
+        [Service("site exploration")]
             /// The BMC was explored after the present state was entered.
             explored_since_state_change: Bool = after(s.firmware.explored_at, s.state.since),
-        "update tasks":
+        [Service("firmware")]
             /// Time since the last failed update.
             failure_age: Age(optional) = age(s.now, s.firmware.failed_at),
     }
@@ -152,7 +153,7 @@ words! {
     /// How a component's firmware is updated.
     InstallMethod {
         /// Upload over Redfish.
-        RedfishUpload = "redfish_upload";
+        RedfishUpload = "redfish_upload",
         /// A script of the site.
         Script = "script",
         /// By the discovery image.
@@ -165,8 +166,6 @@ words! {
 words! {
     /// An upload of firmware.
     UploadStatus {
-        /// Not known, for example after a restart of the controller.
-        Unknown = "unknown";
         /// Running.
         Running = "running",
         /// Accepted; there is a task.
@@ -180,7 +179,7 @@ words! {
     /// A firmware task of a BMC.
     TaskState {
         /// The BMC has no such task.
-        Missing = "missing";
+        Missing = "missing",
         /// Accepted.
         New = "new",
         /// Running.
@@ -199,8 +198,6 @@ words! {
 words! {
     /// A script that updates firmware.
     ScriptStatus {
-        /// Not known, for example after a restart of the controller.
-        Unknown = "unknown";
         /// Running.
         Running = "running",
         /// Ended well.
@@ -214,10 +211,10 @@ area! {
     /// Taking a host out of management.
     Decommission as "decommission" at |s, d| s.decommission;
     facts {
-        "site exploration":
+        [Record]
             /// Exploration has acknowledged that it leaves every BMC alone.
             exploration_suppressed: bool,
-        "DHCP suppression":
+        [Record]
             /// Out-of-band MACs of host and DPUs.
             oob_macs: Vec<String>,
             /// Those that have neither acknowledged nor qualify to go without.
@@ -226,7 +223,7 @@ area! {
             bmc_macs: Vec<String>,
             /// Those that have neither acknowledged nor qualify to go without.
             bmc_macs_pending: Vec<String>,
-        "BMC resets":
+        [Record]
             /// Machines whose BMC has not accepted a reset to factory settings.
             bmcs_to_reset: Vec<String>,
     }

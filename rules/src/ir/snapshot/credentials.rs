@@ -1,20 +1,23 @@
 //! Credentials of the host's devices, which a service of the site rotates.
 
-use crate::ir::snapshot::dictionary::{area, words};
+use crate::ir::snapshot::{
+    dictionary::{area, words},
+    reported::Reported,
+};
 
 area! {
     /// Credentials of the host's devices.
     Credentials as "credentials" at |s, d| s.credentials;
     facts {
-        "credential rotation":
+        [Service("credentials")]
             /// Credentials of the BMCs.
-            bmc: Rotation,
+            bmc: Reported<Rotation>,
             /// UEFI password of the host.
-            host_uefi: Rotation,
+            host_uefi: Reported<Rotation>,
             /// UEFI passwords of the DPUs.
-            dpu_uefi: Rotation,
+            dpu_uefi: Reported<Rotation>,
             /// Keys of the NICs' lockdown.
-            nic_lockdown: Rotation,
+            nic_lockdown: Reported<Rotation>,
     }
     raw {}
     derived {}
@@ -24,7 +27,7 @@ words! {
     /// Rotation of a credential.
     Rotation {
         /// Nothing to do.
-        None = "none";
+        None = "none",
         /// To be rotated.
         Due = "due",
         /// Rotated.

@@ -14,8 +14,10 @@ use crate::ir::snapshot::{
 /// What a guard sees when it reads a fact.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<'a> {
-    /// Nobody has supplied the fact.
+    /// There is none, and rules say what that means.
     Absent,
+    /// Nobody has told yet: a guard that needs it has no answer.
+    Unknown,
     /// True or false.
     Bool(bool),
     /// A count, or seconds.
@@ -32,6 +34,7 @@ impl std::fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Value::Absent => f.write_str("absent"),
+            Value::Unknown => f.write_str("unknown"),
             Value::Bool(value) => value.fmt(f),
             Value::Int(value) => value.fmt(f),
             Value::Text(value) => write!(f, "\"{value}\""),
@@ -77,6 +80,47 @@ impl std::fmt::Display for FactType {
     }
 }
 
+/// Who supplies a fact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Supplier {
+    /// The controller, from its own records.
+    Record,
+    /// The configuration of the site.
+    Site,
+    /// Operators, by requests.
+    Operator,
+    /// The agent of a DPU.
+    Agent,
+    /// A BMC, which the controller asks.
+    Bmc,
+    /// The discovery image that runs on the host.
+    DiscoveryImage,
+    /// This service of the site.
+    Service(&'static str),
+}
+
+impl Supplier {
+    /// The controller and its clients supply it in rows of their own, so nobody else can report it.
+    #[must_use]
+    pub const fn is_own(self) -> bool {
+        matches!(self, Self::Record | Self::Site | Self::Operator | Self::Agent)
+    }
+}
+
+impl std::fmt::Display for Supplier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Record => "the controller's records",
+            Self::Site => "the site's configuration",
+            Self::Operator => "operators",
+            Self::Agent => "the DPU's agent",
+            Self::Bmc => "the BMC",
+            Self::DiscoveryImage => "the discovery image",
+            Self::Service(name) => return write!(f, "the service for {name}"),
+        })
+    }
+}
+
 /// Reads one fact. The DPU is the one a rule looks at; facts of the host ignore it.
 pub(crate) type Getter = for<'a> fn(&'a Snapshot, &'a Dpu) -> Value<'a>;
 
@@ -105,8 +149,10 @@ pub struct Fact {
     pub optional: bool,
     /// What it means.
     pub meaning: &'static str,
+    /// It is unknown until its supplier has told, and a guard that needs it has no answer before.
+    pub reported: bool,
     /// Who supplies it.
-    pub supplier: &'static str,
+    pub supplier: Supplier,
     /// It is computed from stored timestamps or other facts, and cannot be set by itself.
     pub derived: bool,
     pub(crate) get: Getter,
@@ -165,6 +211,7 @@ pub trait Area {
 pub(crate) trait FactField: Sized + 'static {
     const KIND: FactType;
     const OPTIONAL: bool = false;
+    const REPORTED: bool = false;
     fn value(&self) -> Value<'_>;
     fn read<'de, D: Deserializer<'de>>(value: D) -> Result<Self, D::Error>;
     fn read_option<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Self>, D::Error> {
@@ -261,13 +308,22 @@ impl<T: FactField> FactField for Option<T> {
     }
 }
 
-/// Declares an enumeration whose words are its serde form and what rules compare with.
+/// Declares an enumeration whose words are its serde form and what rules compare with. A word before a semicolon is the
+/// default.
 macro_rules! words {
-    ($(#[doc = $doc:literal])+ $name:ident { $(#[doc = $first_doc:literal] $first:ident = $first_word:literal)? ; $(#[doc = $variant_doc:literal] $variant:ident = $word:literal),+ $(,)? }) => {
+    ($(#[doc = $doc:literal])+ $name:ident { #[doc = $first_doc:literal] $first:ident = $first_word:literal; $($rest:tt)+ }) => {
+        words! { $(#[doc = $doc])+ $name { #[doc = $first_doc] $first = $first_word, $($rest)+ } }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::$first
+            }
+        }
+    };
+    ($(#[doc = $doc:literal])+ $name:ident { $(#[doc = $variant_doc:literal] $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[doc = $doc])+
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         pub enum $name {
-            $(#[doc = $first_doc] #[default] #[serde(rename = $first_word)] $first,)?
             $(#[doc = $variant_doc] #[serde(rename = $word)] $variant),+
         }
 
@@ -275,13 +331,13 @@ macro_rules! words {
             /// The word that rules compare with.
             #[must_use]
             pub fn as_str(self) -> &'static str {
-                match self { $(Self::$first => $first_word,)? $(Self::$variant => $word),+ }
+                match self { $(Self::$variant => $word),+ }
             }
         }
 
         impl $crate::ir::snapshot::dictionary::FactField for $name {
             const KIND: $crate::ir::snapshot::dictionary::FactType =
-                $crate::ir::snapshot::dictionary::FactType::Word(&[$($first_word,)? $($word),+]);
+                $crate::ir::snapshot::dictionary::FactType::Word(&[$($word),+]);
             fn value(&self) -> $crate::ir::snapshot::dictionary::Value<'_> {
                 $crate::ir::snapshot::dictionary::Value::Text(self.as_str())
             }
@@ -298,9 +354,9 @@ macro_rules! area {
     (
         $(#[doc = $doc:literal])+
         $name:ident as $area:literal at |$snapshot:ident, $dpu:ident| $place:expr;
-        facts { $( $supplier:literal: $( $(#[doc = $fact_doc:literal])+ $(#[serde($($serde:tt)*)])? $fact:ident : $type:ty, )+ )* }
+        facts { $( [$supplier:expr] $( $(#[doc = $fact_doc:literal])+ $(#[serde($($serde:tt)*)])? $fact:ident : $type:ty, )+ )* }
         raw { $( $(#[doc = $raw_doc:literal])+ $(#[serde($($raw_serde:tt)*)])? $raw:ident : $raw_type:ty, )* }
-        derived { $( $origin:literal: $( $(#[doc = $derived_doc:literal])+ $derived:ident : $kind:ident $(($optional:ident))? = $value:expr, )+ )* }
+        derived { $( [$origin:expr] $( $(#[doc = $derived_doc:literal])+ $derived:ident : $kind:ident $(($optional:ident))? = $value:expr, )+ )* }
     ) => {
         $(#[doc = $doc])+
         #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -318,7 +374,11 @@ macro_rules! area {
                     kind: <$type as $crate::ir::snapshot::dictionary::FactField>::KIND,
                     optional: <$type as $crate::ir::snapshot::dictionary::FactField>::OPTIONAL,
                     meaning: concat!($($fact_doc),+),
-                    supplier: $supplier,
+                    reported: <$type as $crate::ir::snapshot::dictionary::FactField>::REPORTED,
+                    supplier: {
+                        use $crate::ir::snapshot::dictionary::Supplier::*;
+                        $supplier
+                    },
                     derived: false,
                     get: |$snapshot, $dpu| {
                         let _ = ($snapshot, $dpu);
@@ -339,7 +399,11 @@ macro_rules! area {
                     kind: $crate::ir::snapshot::dictionary::FactType::$kind,
                     optional: area!(@optional $($optional)?),
                     meaning: concat!($($derived_doc),+),
-                    supplier: $origin,
+                    reported: false,
+                    supplier: {
+                        use $crate::ir::snapshot::dictionary::Supplier::*;
+                        $origin
+                    },
                     derived: true,
                     get: |$snapshot, $dpu| { let _ = ($snapshot, $dpu); $value },
                     typed: || $crate::ir::snapshot::dictionary::FieldGetter::Other,

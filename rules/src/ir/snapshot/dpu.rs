@@ -8,6 +8,7 @@ use crate::ir::{
     snapshot::{
         dictionary::{Value, area, words},
         health::DpuHealth,
+        reported::Reported,
         state::ActionRecord,
         values::{Micros, after, age, seconds},
     },
@@ -18,20 +19,20 @@ area! {
     /// One DPU. In rules: `d` of `h.dpus.all(|d| ...)`, or the second parameter of a guard in a DPU state.
     Dpu as "dpu" at |s, d| d;
     facts {
-        "DPU record":
+        [Record]
             /// Machine id.
             id: String,
             /// Name for people.
             name: String,
             /// The DPU the host boots over.
             primary: bool,
-        "desired configuration":
+        [Record]
             /// Version of the managed-host network config that the DPU should have.
             #[serde(with = "super::values::version")]
             desired_network_version: Option<ConfigVersion>,
             /// The instance's configuration uses this DPU.
             required_by_instance: bool,
-        "agent report":
+        [Agent]
             /// Version of the managed-host network config that the DPU reported last.
             #[serde(with = "super::values::version")]
             observed_network_version: Option<ConfigVersion>,
@@ -44,26 +45,26 @@ area! {
             config_error: String,
             /// Version of the agent.
             agent_version: Option<String>,
-        "DPU BMC":
+        [Bmc]
             /// A Redfish session could be opened.
-            reachable: bool,
+            reachable: Reported<bool>,
             /// Secure boot as the BMC reports it.
-            secure_boot: SecureBoot,
+            secure_boot: Reported<SecureBoot>,
             /// The platform key certificate is installed.
-            platform_cert_present: bool,
+            platform_cert_present: Reported<bool>,
             /// Task that installs the DPU's image.
-            install_task: InstallTask,
+            install_task: Reported<InstallTask>,
             /// Progress of that task, in percent.
-            install_percent: i64,
+            install_percent: Reported<i64>,
             /// Task that uploads the platform certificate.
-            cert_upload_task: InstallTask,
+            cert_upload_task: Reported<InstallTask>,
             /// The BMC confirms the desired BIOS settings.
-            bios_setup: super::host::Answer,
+            bios_setup: Reported<super::host::Answer>,
             /// Firmware version of the BMC.
-            bmc_firmware: Option<String>,
+            bmc_firmware: Reported<String>,
             /// BMC, CEC and NIC firmware are the baseline of the model.
-            firmware_matches: bool,
-        "requests":
+            firmware_matches: Reported<bool>,
+        [Record]
             /// Reprovisioning was requested.
             reprovision_requested: bool,
             /// The request stands and the tenant, or the automatic window, allows it.
@@ -72,13 +73,13 @@ area! {
             reprovision_started: bool,
             /// A restart at the start of reprovisioning failed and has to be repeated.
             restart_retry_pending: bool,
-        "DPF":
+        [Service("DPF")]
             /// Phase of the DPU in DPF.
-            dpf_phase: DpfPhase,
+            dpf_phase: Reported<DpfPhase>,
             /// What DPF says about the phase.
-            dpf_detail: String,
+            dpf_detail: Reported<String>,
             /// DPF asks for a power cycle of the host.
-            dpf_reboot_wanted: bool,
+            dpf_reboot_wanted: Reported<bool>,
     }
     raw {
         /// State of this DPU, if the host is in states that DPUs pass one by one.
@@ -107,19 +108,19 @@ area! {
         agent_superseded_at: Option<Micros>,
     }
     derived {
-        "state of the host":
+        [Record]
             /// State of the DPU, or of the host where DPUs have none.
             state: Text = Value::Text(d.state.as_ref().unwrap_or(&s.state.path).as_str()),
             /// Time in that state.
             elapsed: Age = Value::Int(seconds(s.now, if d.state.is_some() { d.state_since } else { s.state.since })),
-        "agent report":
+        [Agent]
             /// The last network observation is not older than the host's present state.
             seen_since_state_change: Bool = Value::Bool(d.observed_at.is_some_and(|at| at >= s.state.since)),
-        "discovery report":
+        [Agent]
             /// Discovery was reported after the DPU's state was entered.
             discovered_since_state_change: Bool =
                 after(d.discovered_at, if d.state.is_some() { d.state_since } else { s.state.since }),
-        "DPU BMC":
+        [Bmc]
             /// The operating system came up after the DPU's state was entered.
             booted_since_state_change: Bool =
                 after(d.booted_at, if d.state.is_some() { d.state_since } else { s.state.since }),
@@ -127,7 +128,7 @@ area! {
             booted_since_restart: Bool = Value::Bool(
                 d.booted_at.is_some_and(|up| d.reboot_requested_at.is_none_or(|restarted| up > restarted))
             ),
-        "agent report":
+        [Agent]
             /// Time since the last network observation.
             observation_age: Age(optional) = age(s.now, d.observed_at),
             /// Time since the stored agent report was made.
@@ -136,13 +137,13 @@ area! {
             agent_report_alerts: Int = Value::Int(
                 d.health.agent.as_ref().map_or(0, |report| i64::try_from(report.alerts.len()).unwrap_or(i64::MAX))
             ),
-        "power requests":
+        [Record]
             /// Time since the controller last asked for a restart of the DPU.
             reboot_age: Age(optional) = age(s.now, d.reboot_requested_at),
-        "requests":
+        [Record]
             /// An operator asked to restart the reprovisioning after the host's present state was entered.
             reprovision_restart_requested: Bool = after(d.reprovision_restart_requested_at, s.state.since),
-        "site configuration":
+        [Site]
             /// Time since the agent's version was superseded.
             agent_superseded_age: Age(optional) = age(s.now, d.agent_superseded_at),
     }
@@ -151,8 +152,8 @@ area! {
 words! {
     /// Secure boot of a DPU.
     SecureBoot {
-        /// Reading it failed, or nobody has read it yet.
-        Error = "error";
+        /// The BMC refuses to tell.
+        Error = "error",
         /// The answer lacks fields.
         MissingData = "missing_data",
         /// On.
@@ -166,7 +167,7 @@ words! {
     /// State of an update task.
     InstallTask {
         /// There is no task.
-        None = "none";
+        None = "none",
         /// Accepted.
         New = "new",
         /// Starting.
@@ -186,7 +187,7 @@ words! {
     /// Phase of a DPU in DPF.
     DpfPhase {
         /// DPF has no such object.
-        Missing = "missing";
+        Missing = "missing",
         /// Being provisioned.
         Provisioning = "provisioning",
         /// Ready.

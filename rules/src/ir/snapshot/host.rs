@@ -2,6 +2,7 @@
 
 use crate::ir::snapshot::{
     dictionary::{area, words},
+    reported::Reported,
     values::{Micros, after, age},
 };
 
@@ -9,15 +10,13 @@ area! {
     /// What is known about the host as a machine.
     Host as "host" at |s, d| s.host;
     facts {
-        "host record":
+        [Record]
             /// The host record exists for its DPUs.
             paired: bool,
             /// DPUs in the host's topology, whether or not their snapshots loaded.
             associated_dpus: i64,
             /// The host's profile says that it is never locked down.
             never_locked: bool,
-            /// A BIOS password has been set and its time recorded.
-            bios_password_set: bool,
             /// The expected-machine record has factory credentials for the BMC.
             factory_credentials_known: bool,
             /// Managed SuperNICs are part of the host.
@@ -26,29 +25,32 @@ area! {
             use_admin_network: bool,
             /// An operator has all traffic of the host blocked.
             quarantined: bool,
-        "observations of other NICs":
-            /// SuperNIC-class interfaces report their desired version; true if there are none.
-            other_nics_synced: bool,
+        [Service("credentials")]
+            /// A BIOS password has been set and its time recorded.
+            bios_password_set: Reported<bool>,
+        [Service("SuperNICs")]
+            /// SuperNIC-class interfaces report their desired version.
+            other_nics_synced: Reported<bool>,
             /// Every managed SuperNIC reports that it is unlocked.
-            supernics_unlocked: bool,
-        "discovery image":
+            supernics_unlocked: Reported<bool>,
+        [DiscoveryImage]
             /// The last cleanup report says that cleaning failed.
             cleanup_failed: bool,
-        "NIC monitors":
+        [Service("NIC monitoring")]
             /// The host's ASTRA NICs are enabled.
-            astra_nics_enabled: bool,
-        "site exploration":
+            astra_nics_enabled: Reported<bool>,
+        [Service("site exploration")]
             /// DPF was chosen for this host.
-            dpf_selected: bool,
+            dpf_selected: Reported<bool>,
             /// The host was ingested by way of DPF.
-            ingested_with_dpf: bool,
-        "DPF":
+            ingested_with_dpf: Reported<bool>,
+        [Service("DPF")]
             /// Registering the host's DPU devices and node.
-            dpf_registration: Answer,
+            dpf_registration: Reported<Answer>,
             /// Node labels are what this release expects.
-            dpf_node_labels_current: bool,
+            dpf_node_labels_current: Reported<bool>,
             /// Whether the desired DPF deployment fits is still to be established.
-            dpf_reprovision_check_pending: bool,
+            dpf_reprovision_check_pending: Reported<bool>,
     }
     raw {
         /// Last discovery report of the discovery image.
@@ -63,7 +65,7 @@ area! {
         reboot_requested_at: Option<Micros>,
     }
     derived {
-        "discovery image":
+        [DiscoveryImage]
             /// Discovery was reported after the present state was entered.
             discovered_since_state_change: Bool = after(s.host.discovered_at, s.state.since),
             /// A reboot was reported after the present state was entered.
@@ -76,17 +78,15 @@ area! {
             cleaned_since_failure: Bool = after(s.host.cleaned_at, s.failure.at),
             /// Time since the discovery image was last heard of.
             scout_age: Age(optional) = age(s.now, s.host.scout_seen_at),
-        "power requests":
+        [Record]
             /// Time since the controller last asked for a restart.
             reboot_age: Age(optional) = age(s.now, s.host.reboot_requested_at),
     }
 }
 
 words! {
-    /// An answer of a machine that can also fail to answer.
+    /// An answer.
     Answer {
-        /// The machine could not be asked, or nobody has asked yet.
-        Unreadable = "unreadable";
         /// Yes.
         Yes = "yes",
         /// No.

@@ -2,13 +2,13 @@
 
 use types::ConfigVersion;
 
-use crate::ir::snapshot::{dictionary::area, host::Answer};
+use crate::ir::snapshot::{dictionary::area, host::Answer, reported::Reported};
 
 area! {
     /// What the tenant's instance is and asks for.
     Instance as "instance" at |s, d| s.instance;
     facts {
-        "allocation":
+        [Record]
             /// An instance owns the host.
             present: bool,
             /// Its deletion was requested.
@@ -19,7 +19,7 @@ area! {
             network_update_pending: bool,
             /// The instance has called home since it was created; true where nobody waits for it.
             phone_home_seen: bool,
-        "network":
+        [Record]
             /// Desired version of the instance network config.
             #[serde(with = "super::values::version")]
             network_version: Option<ConfigVersion>,
@@ -27,20 +27,20 @@ area! {
             generated_segments: i64,
             /// All of them are ready.
             segments_ready: bool,
-        "fabric monitors":
-            /// InfiniBand is as configured; true without InfiniBand.
-            infiniband_synced: bool,
+        [Service("fabric monitoring")]
+            /// InfiniBand is as configured.
+            infiniband_synced: Reported<bool>,
             /// InfiniBand is detached.
-            infiniband_detached: Answer,
-            /// NVLink is as configured; true without NVLink.
-            nvlink_synced: bool,
-        "extension services":
+            infiniband_detached: Reported<Answer>,
+            /// NVLink is as configured.
+            nvlink_synced: Reported<bool>,
+        [Agent]
             /// Configured services.
             extension_services: i64,
             /// All run at the desired version on every DPU.
-            extension_services_ready: bool,
+            extension_services_ready: Reported<bool>,
             /// All removed services are confirmed gone.
-            extension_services_terminated: bool,
+            extension_services_terminated: Reported<bool>,
     }
     raw {}
     derived {}

@@ -12,6 +12,7 @@ mod health;
 mod host;
 mod instance;
 pub(crate) mod predicate;
+mod reported;
 mod requests;
 mod state;
 mod values;
@@ -24,12 +25,13 @@ pub use checks::{
     Validation,
 };
 pub use credentials::{Credentials, Rotation};
-pub use dictionary::{Area, Fact, FactId, FactType, Value};
+pub use dictionary::{Area, Fact, FactId, FactType, Supplier, Value};
 pub(crate) use dictionary::{FieldGetter, NO_DPU};
 pub use dpu::{DpfPhase, Dpu, InstallTask, SecureBoot};
 pub use health::{DpuHealth, HostHealth};
 pub use host::{Answer, Host};
 pub use instance::Instance;
+pub use reported::Reported;
 pub use requests::{Failure, HardwareHealth, MaintenanceOperation, Requests, Site};
 pub use state::{ActionRecord, ActionStatus, State};
 pub use types::{HealthAlert, HealthReport, HealthSuccess};

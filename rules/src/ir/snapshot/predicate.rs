@@ -34,7 +34,9 @@ impl<T: for<'a> Fn(&'a Snapshot, &'a Dpu) -> Value<'a> + Send + Sync + 'static> 
 pub(crate) fn compile_value(get: impl Get, predicate: FactPredicate) -> Predicate {
     match predicate {
         FactPredicate::Is(wanted) => Box::new(move |s, d| matches!(get(s, d), Value::Bool(true)) == wanted),
-        FactPredicate::Known(wanted) => Box::new(move |s, d| (get(s, d) != Value::Absent) == wanted),
+        FactPredicate::Known(wanted) => {
+            Box::new(move |s, d| !matches!(get(s, d), Value::Absent | Value::Unknown) == wanted)
+        }
         FactPredicate::Between { least, most, absent } => Box::new(move |s, d| match get(s, d) {
             Value::Int(value) => least <= value && value <= most,
             _ => absent,

@@ -2,6 +2,7 @@
 
 use crate::ir::snapshot::{
     dictionary::{area, words},
+    reported::Reported,
     values::{Micros, after, age},
 };
 
@@ -9,7 +10,7 @@ area! {
     /// Requests that stand.
     Requests as "requests" at |s, d| s.requests;
     facts {
-        "operator":
+        [Operator]
             /// Delete the host's records whatever its state.
             force_delete: bool,
             /// Take the host out of management.
@@ -44,7 +45,7 @@ area! {
         host_reprovision_requested_at: Option<Micros>,
     }
     derived {
-        "operator":
+        [Operator]
             /// Maintenance was requested after the present state was entered.
             maintenance_since_state_change: Bool = after(s.requests.maintenance_requested_at, s.state.since),
             /// A firmware update was requested after the present state was entered.
@@ -72,21 +73,29 @@ area! {
     /// Switches and limits of the site that are not part of the rules.
     Site as "site" at |s, d| s.site;
     facts {
-        "site configuration":
-            /// Validate the bill of materials.
-            bom_validation: bool,
+        [Site]
+            /// Hosts have SKUs, and their bill of materials is validated.
+            bom_validation: Reported<bool>,
             /// Hosts without a SKU may pass.
             bom_ignore_unassigned: bool,
             /// Hosts whose SKU does not match may be allocated.
             bom_allow_on_failure: bool,
             /// Run machine validation.
             machine_validation: bool,
-            /// Measured boot attestation.
-            attestation: bool,
-            /// SPDM attestation of devices.
-            spdm: bool,
-            /// Enable ASTRA NICs before DPUs are discovered.
+            /// Hosts are attested by measured boot.
+            attestation: Reported<bool>,
+            /// Devices are attested by SPDM.
+            spdm: Reported<bool>,
+            /// Hosts have ASTRA NICs, which are enabled before DPUs are discovered.
             astra: bool,
+            /// Hosts have InfiniBand.
+            infiniband: Reported<bool>,
+            /// Hosts have NVLink.
+            nvlink: Reported<bool>,
+            /// Hosts have NICs of SuperNIC class beside their DPUs.
+            supernics: Reported<bool>,
+            /// DPUs can be provisioned by DPF.
+            dpf: Reported<bool>,
             /// Install DPU images over Redfish with secure boot on.
             dpu_secure_boot: bool,
             /// Reset the BMC to factory settings when an instance is deleted.
@@ -118,7 +127,7 @@ area! {
     /// The failure that is on record for the host or one of its DPUs.
     Failure as "failure" at |s, d| s.failure;
     facts {
-        "failure record":
+        [Record]
             /// Cause as the pack names it; empty without a failure.
             cause: String,
             /// Who found it.
@@ -133,7 +142,7 @@ area! {
         at: Micros,
     }
     derived {
-        "failure record":
+        [Record]
             /// Time since it happened.
             age: Age(optional) = age(s.now, (!s.failure.cause.is_empty()).then_some(s.failure.at)),
     }

@@ -27,7 +27,7 @@ area! {
         actions: BTreeMap<String, ActionRecord>,
     }
     derived {
-        "state of the host":
+        [Record]
             /// Path of the present state.
             path: Text = Value::Text(s.state.path.as_str()),
             /// Time in the present state.

@@ -55,6 +55,9 @@ impl<'a> Lowerer<'a> {
                     None => self.no_fact(&Lowered::Report(report), name, &["missing", "alerts"], position),
                 }
             }
+            Lowered::Value(value) if name == "known" && is_reported(&value) => {
+                Lowered::bool(Expr::apply(Op::Known, [value.expr]))
+            }
             value @ Lowered::Value(_) if name != "known" && !matches!(name, "len" | "is_empty") => {
                 let known: &[&str] = match &value {
                     Lowered::Value(value) if matches!(value.kind, Kind::MaybeInt | Kind::MaybeText | Kind::Version) => {
@@ -147,6 +150,11 @@ impl<'a> Lowerer<'a> {
             return known;
         }
         match (receiver, <[Lowered; 1]>::try_from(arguments)) {
+            (Lowered::Value(value), Ok([default])) if name == "or" && is_reported(&value) => {
+                let default = self.value(default, value.kind, position);
+                self.check_word(&default, &value.domain, position);
+                Lowered::Value(TypedExpr { expr: Expr::apply(Op::OrElse, [value.expr, default]), ..value })
+            }
             (closure @ Lowered::Closure(..), arguments) if name == "call" => {
                 let arguments = arguments.map_or_else(|several| several, |one| one.into());
                 let answer = self.call_closure(closure, arguments.clone(), position);
@@ -363,6 +371,11 @@ impl<'a> Lowerer<'a> {
         self.error("type", position, message, "write it in quotes");
         None
     }
+}
+
+/// A fact that can be unknown, so that a rule can say what that means.
+fn is_reported(value: &TypedExpr) -> bool {
+    matches!(&value.expr, Expr::Fact(at) if at.fact.reported)
 }
 
 /// The hint for a name that is none of these members.

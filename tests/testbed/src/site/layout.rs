@@ -181,6 +181,12 @@ impl SiteDir {
 
     pub(super) fn controller_config(&self, plan: &SitePlan, listen: &str) -> Result<PathBuf> {
         let mut config = json!({
+            // A site that has nothing of what only some sites have.
+            "site": {
+                "attestation": false, "bom_validation": false, "dpf": false, "infiniband": false, "nvlink": false,
+                "spdm": false, "supernics": false,
+            },
+            "firmware": { "dpu_bmc": "24.10-simulated" },
             "listen": listen,
             "address_file": self.path("controller.address"),
             "metrics_listen": "127.0.0.1:0",

@@ -101,7 +101,9 @@ struct FactLine {
     r#type: String,
     optional: bool,
     meaning: &'static str,
-    supplied_by: &'static str,
+    /// It is unknown until its supplier has told.
+    reported: bool,
+    supplied_by: String,
 }
 
 fn facts(part: &str, format: Format) -> Result<String, Failure> {
@@ -109,15 +111,21 @@ fn facts(part: &str, format: Format) -> Result<String, Failure> {
         name: format!("{}.{}", fact.area, fact.name),
         r#type: fact.kind.to_string(),
         optional: fact.optional,
+        reported: fact.reported,
         meaning: fact.meaning.trim(),
-        supplied_by: fact.supplier,
+        supplied_by: fact.supplier.to_string(),
     };
     let all = fact_dictionary().into_iter().map(line);
     let lines: Vec<FactLine> = all.filter(|line| line.name.contains(part)).collect();
     format.answer(&lines, |lines| {
         let row = |line: &FactLine| {
-            let kind = if line.optional { format!("{} or absent", line.r#type) } else { line.r#type.clone() };
-            [line.name.clone(), kind, line.meaning.to_owned(), line.supplied_by.to_owned()]
+            let or = match (line.optional, line.reported) {
+                (true, _) => " or absent",
+                (_, true) => " or unknown",
+                _ => "",
+            };
+            let kind = format!("{}{or}", line.r#type);
+            [line.name.clone(), kind, line.meaning.to_owned(), line.supplied_by.clone()]
         };
         table(["FACT", "TYPE", "MEANING", "SUPPLIED BY"], lines.iter().map(row).collect(), "no such fact")
     })
