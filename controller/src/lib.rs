@@ -37,14 +37,12 @@ mod site_file;
 pub mod store;
 
 pub use access::{AccessFault, IssuerFault};
-pub use act::{
-    ActionError, BmcClient, BmcError, BmcSettings, JournalEntry, PowerState, Redfish, RedfishSettings,
-    RedfishSetupError, ResetType, SecureBoot, System, Task, TaskState, action_names,
-};
+pub use act::{ActionError, JournalEntry, action_names};
 pub use api::{
     forge::ForgeService,
     site::{SiteService, told},
 };
+pub use bmc::{BmcClient, BmcError, Redfish, RedfishSettings, RedfishSetupError};
 pub use config::{
     Access, BmcAccess, Config, ConfigError, Firmware, IssuerFiles, Log, LogFormat, Timing, Tls, has_password,
 };

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use controller::{BmcClient, BmcError, PowerState, Redfish, RedfishSettings, ResetType, store};
+use bmc::{Access, BmcClient, BmcError, PowerState, Redfish, RedfishSettings, ResetType};
 use testbed::{
     Binaries, SECS, Site, SitePlan, on_prepared,
     real::{Emulator, EmulatorSettings, Part, missing},
@@ -14,8 +14,8 @@ const PARTS: &[Part] = &[Part::RedfishEmulator];
 /// The emulator takes up to a second for a change of power.
 const CHANGED: f64 = 15.0;
 
-fn bmc(emulator: &Emulator, system: u8) -> store::Bmc {
-    store::Bmc {
+fn bmc(emulator: &Emulator, system: u8) -> Access {
+    Access {
         url: emulator.url().to_owned(),
         username: Emulator::USER.into(),
         password: Emulator::PASSWORD.into(),
@@ -25,10 +25,10 @@ fn bmc(emulator: &Emulator, system: u8) -> store::Bmc {
 }
 
 fn client() -> Redfish {
-    Redfish::new(&RedfishSettings { ca: None, timeout: Duration::from_secs(10) }).unwrap()
+    Redfish::new(&RedfishSettings { timeout: Duration::from_secs(10), ..RedfishSettings::default() }).unwrap()
 }
 
-async fn becomes(client: &Redfish, bmc: &store::Bmc, wanted: PowerState) {
+async fn becomes(client: &Redfish, bmc: &Access, wanted: PowerState) {
     let power = async || Ok((client.system(bmc).await?.power == Some(wanted)).then_some(()));
     until(&format!("the power state to be {wanted:?}"), CHANGED, power).await.unwrap();
 }
@@ -81,7 +81,7 @@ async fn needs_sushy_the_only_system_is_found_without_its_id() {
     let client = client();
     for (systems, found) in [(1, true), (2, false)] {
         let emulator = Emulator::start(EmulatorSettings { systems, ..EmulatorSettings::default() });
-        let bmc = store::Bmc { system_id: String::new(), ..bmc(&emulator, 0) };
+        let bmc = Access { system_id: String::new(), ..bmc(&emulator, 0) };
         match client.system(&bmc).await {
             Ok(system) => assert!(found && system.power == Some(PowerState::On), "{system:?} of {systems}"),
             Err(error) => {
@@ -117,7 +117,7 @@ async fn needs_sushy_tls_and_password_are_used_a_wrong_one_is_told() {
     let (client, bmc) = (client(), bmc(&emulator, 0));
     assert_eq!(client.system(&bmc).await.unwrap().power, Some(PowerState::On));
 
-    let wrong = store::Bmc { password: "not-the-one".into(), ..bmc };
+    let wrong = Access { password: "not-the-one".into(), ..bmc };
     let error = client.reset(&wrong, ResetType::ForceRestart).await.unwrap_err();
     assert!(matches!(error, BmcError::Unauthorized { .. }), "{error}");
     assert!(!error.retryable(), "the next try has the same password");

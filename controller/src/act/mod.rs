@@ -5,7 +5,6 @@
 //! the decision. So a crash at any point leaves either nothing, or a journal line that says what may have happened.
 
 mod journal;
-mod redfish;
 mod registry;
 mod release_guard;
 mod remote;
@@ -13,10 +12,6 @@ mod rows;
 mod stale;
 
 pub use journal::JournalEntry;
-pub use redfish::{
-    BmcClient, BmcError, BmcSettings, PowerState, Redfish, RedfishSettings, RedfishSetupError, ResetType, SecureBoot,
-    System, Task, TaskState,
-};
 pub use registry::action_names;
 
 pub(crate) use journal::{Before, Journal, Step};
@@ -24,6 +19,8 @@ pub(crate) use registry::{is_handed_over, plan};
 pub(crate) use remote::Found;
 pub(crate) use rows::Rows;
 pub(crate) use stale::stale_before;
+
+use bmc::BmcError;
 
 use crate::store::StoreError;
 

@@ -1,7 +1,8 @@
 //! The one table of action names: what each changes in rows, does at a BMC, or hands to a service of the site.
 
+use bmc::ResetType;
+
 use super::{
-    redfish::ResetType,
     remote::{PowerSteps, Remote},
     rows::Rows,
 };
@@ -24,7 +25,6 @@ const fn rows(rows: Rows) -> Plan {
 }
 
 const HANDED_OVER: Plan = remote(Remote::HandOver);
-const HANDED_OVER_THEN_RESTART: Plan = remote(Remote::HandOverThenRestart);
 
 /// Every action that rules can name.
 const ACTIONS: &[(&str, Plan)] = &[
@@ -47,23 +47,23 @@ const ACTIONS: &[(&str, Plan)] = &[
     ("redfish.disable_secure_boot", remote(Remote::SecureBoot(false))),
     ("redfish.boot_once_uefi_http", remote(Remote::BootOnceUefiHttp)),
     ("redfish.set_boot_order", remote(Remote::BootOrder)),
+    ("redfish.machine_setup", remote(Remote::MachineSetup { restart: false })),
+    ("redfish.machine_setup_and_force_restart", remote(Remote::MachineSetup { restart: true })),
+    ("redfish.machine_setup_dpu", remote(Remote::MachineSetup { restart: true })),
+    ("redfish.enable_rshim", remote(Remote::EnableRshim)),
+    ("redfish.enable_ipmi_over_lan", remote(Remote::EnableIpmi)),
+    ("redfish.set_uefi_password", remote(Remote::UefiPassword { set: true })),
+    ("redfish.clear_uefi_password", remote(Remote::UefiPassword { set: false })),
+    ("redfish.disable_lockdown", remote(Remote::Lockdown { on: false, restart: false })),
+    ("redfish.enable_lockdown", remote(Remote::Lockdown { on: true, restart: false })),
+    ("redfish.enable_lockdown_and_force_restart", remote(Remote::Lockdown { on: true, restart: true })),
+    ("redfish.boss_secure_erase", remote(Remote::EraseBootStorage)),
+    ("redfish.boss_create_volume", remote(Remote::CreateBootVolume)),
     ("redfish.install_dpu_os", remote(Remote::InstallImage)),
     ("redfish.install_preingestion_dpu_os", remote(Remote::InstallImage)),
     // Beyond standard Redfish: a service of the site does it.
-    ("redfish.machine_setup", remote(Remote::HandOverJob(rules::Bmc::bios_job))),
-    ("redfish.machine_setup_and_force_restart", HANDED_OVER_THEN_RESTART),
-    ("redfish.machine_setup_dpu", HANDED_OVER_THEN_RESTART),
-    ("redfish.enable_rshim", HANDED_OVER),
-    ("redfish.enable_ipmi_over_lan", HANDED_OVER),
-    ("redfish.set_uefi_password", remote(Remote::HandOverJob(rules::Bmc::uefi_password_job))),
-    ("redfish.clear_uefi_password", remote(Remote::HandOverJob(rules::Bmc::uefi_password_job))),
     ("redfish.restore_bmc_credentials", HANDED_OVER),
     ("redfish.upload_platform_certificate", HANDED_OVER),
-    ("redfish.disable_lockdown", HANDED_OVER),
-    ("redfish.enable_lockdown", HANDED_OVER),
-    ("redfish.enable_lockdown_and_force_restart", HANDED_OVER_THEN_RESTART),
-    ("redfish.boss_secure_erase", HANDED_OVER),
-    ("redfish.boss_create_volume", HANDED_OVER),
     ("redfish.deconfigure_host", HANDED_OVER),
     ("redfish.start_firmware_upload", HANDED_OVER),
     ("script.start", HANDED_OVER),
@@ -121,9 +121,7 @@ pub(crate) fn plan(name: &str) -> Option<Plan> {
 
 /// The action is done when a service of the site reports so, not when the controller has asked for it.
 pub(crate) fn is_handed_over(name: &str) -> bool {
-    plan(name).is_some_and(|plan| {
-        matches!(plan.remote, Some(Remote::HandOver | Remote::HandOverThenRestart | Remote::HandOverJob(_)))
-    })
+    plan(name).is_some_and(|plan| plan.remote == Some(Remote::HandOver))
 }
 
 /// Every name that rules can use, in alphabetical order.

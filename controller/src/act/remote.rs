@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use bmc::{BmcClient, BmcError, PowerState, ResetType};
 use proto::MachineId;
 use rules::{Action, Argument, FactId};
 use serde_json::{Value, json};
 
-use super::{ActionError, BmcClient, BmcError, PowerState, ResetType, journal};
+use super::{ActionError, journal};
 use crate::{
     Timestamp,
     store::{self, Finding, FindingId, HostRecord},
@@ -47,17 +48,38 @@ pub(crate) enum Remote {
     SecureBoot(bool),
     /// Next boot over UEFI HTTP.
     BootOnceUefiHttp,
-    /// Boot order by the argument `order`.
+    /// Boot over the host's first port first, or by the argument `order`.
     BootOrder,
+    /// BIOS settings as the maker's machines need them; then the machine is restarted, if so said.
+    MachineSetup {
+        /// Restarts it.
+        restart: bool,
+    },
+    /// Lockdown on or off.
+    Lockdown {
+        /// On.
+        on: bool,
+        /// Restarts the machine afterwards.
+        restart: bool,
+    },
+    /// The site's UEFI password, or none.
+    UefiPassword {
+        /// The site's.
+        set: bool,
+    },
+    /// IPMI over LAN.
+    EnableIpmi,
+    /// The BMC's way to the DPU.
+    EnableRshim,
+    /// Erases the boot storage.
+    EraseBootStorage,
+    /// Makes the boot storage a volume.
+    CreateBootVolume,
     /// Installs the image of the argument `image`.
     InstallImage,
     /// Work beyond standard Redfish, handed over to a service of the site: it sees the journal, does it and reports what
     /// became of it. Nothing is taken to be so before that.
     HandOver,
-    /// As before, and then the machine is restarted.
-    HandOverThenRestart,
-    /// Handed over if the BMC is a maker's, whose job this fact will name; a BMC of no maker has nothing to do and makes no job.
-    HandOverJob(FactId),
 }
 
 /// Sequences of power commands that take one command an evaluation.
@@ -215,12 +237,49 @@ impl Remote {
             }
             Self::BootOrder => {
                 let order = texts(action, "order");
-                // Without one the site leaves the order as it is.
-                if !order.is_empty() {
+                let job = if order.is_empty() {
+                    bmc.boot_first(target.bmc, boot_mac(record, target)).await?
+                } else {
                     bmc.set_boot_order(target.bmc, &order).await?;
+                    None
+                };
+                // Whether the order holds is read from the BMC afterwards.
+                vec![Found::new(target.id, rules::Bmc::boot_order_job, job.unwrap_or_default())]
+            }
+            Self::MachineSetup { restart } => {
+                let job = bmc.set_up(target.bmc, boot_mac(record, target)).await?;
+                let mut found = Vec::new();
+                if target.of_host {
+                    found.push(Found::new(target.id, rules::Bmc::bios_job, job.unwrap_or_default()));
                 }
-                // Standard Redfish makes no job of it. Whether the order holds is read from the BMC afterwards.
-                vec![Found::new(target.id, rules::Bmc::boot_order_job, "")]
+                found.extend(restarted(bmc, record, target, restart).await?);
+                found
+            }
+            Self::Lockdown { on, restart } => {
+                bmc.set_lockdown(target.bmc, on).await?;
+                restarted(bmc, record, target, restart).await?
+            }
+            Self::UefiPassword { set } => {
+                let job = if set {
+                    bmc.set_uefi_password(target.bmc).await?
+                } else {
+                    bmc.clear_uefi_password(target.bmc).await?
+                };
+                vec![Found::new(target.id, rules::Bmc::uefi_password_job, job.unwrap_or_default())]
+            }
+            Self::EnableIpmi => {
+                bmc.enable_ipmi(target.bmc).await?;
+                Vec::new()
+            }
+            Self::EnableRshim => {
+                bmc.enable_rshim(target.bmc).await?;
+                Vec::new()
+            }
+            Self::EraseBootStorage => {
+                vec![Found::new(target.id, rules::Bmc::boss_job, bmc.erase_boot_storage(target.bmc).await?)]
+            }
+            Self::CreateBootVolume => {
+                vec![Found::new(target.id, rules::Bmc::boss_job, bmc.create_boot_volume(target.bmc).await?)]
             }
             Self::InstallImage => {
                 let task = bmc.simple_update(target.bmc, text(action, "image")?).await?;
@@ -229,14 +288,6 @@ impl Remote {
                 found
             }
             Self::HandOver => Vec::new(),
-            Self::HandOverJob(job) => match bmc.settings(target.bmc).await?.lockdown {
-                Some(rules::Lockdown::Unsupported) => vec![Found::new(target.id, job, "")],
-                _ => Vec::new(),
-            },
-            Self::HandOverThenRestart => {
-                bmc.reset(target.bmc, ResetType::ForceRestart).await?;
-                remembered(record, target, ResetType::ForceRestart)
-            }
         })
     }
 }
@@ -305,6 +356,24 @@ async fn drain(
     let left = known.filter(|finding| finding.is(DRAINS_LEFT)).find_map(|finding| finding.value.as_i64());
     found.push(Found::new(target.id, DRAINS_LEFT, (left.unwrap_or(1) - 1).max(0)));
     Ok(found)
+}
+
+/// The MAC that a host boots over; DPUs boot over ports of their own.
+fn boot_mac<'r>(record: &'r HostRecord, target: &Target<'_>) -> Option<&'r str> {
+    Some(record.host.mac.as_str()).filter(|mac| target.of_host && !mac.is_empty())
+}
+
+async fn restarted(
+    bmc: &dyn BmcClient,
+    record: &HostRecord,
+    target: &Target<'_>,
+    restart: bool,
+) -> Result<Vec<Found>, ActionError> {
+    if !restart {
+        return Ok(Vec::new());
+    }
+    bmc.reset(target.bmc, ResetType::ForceRestart).await?;
+    Ok(remembered(record, target, ResetType::ForceRestart))
 }
 
 /// Takes the power away and gives it back, as a whole: with the BMC's own command, or step by step where it has none.

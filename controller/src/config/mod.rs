@@ -137,7 +137,13 @@ impl Config {
         let text = read_text(path, MOST_BYTES).map_err(|error| read_fault(path, &error))?;
         let mut config = Self::parse(&shown, &text)?;
         let base = path.parent().unwrap_or(Path::new(""));
-        let files = [&mut config.rules, &mut config.site_file, &mut config.address_file, &mut config.bmc.ca];
+        let files = [
+            &mut config.rules,
+            &mut config.site_file,
+            &mut config.address_file,
+            &mut config.bmc.ca,
+            &mut config.bmc.uefi_password_file,
+        ];
         for file in files.into_iter().filter_map(Option::as_mut) {
             *file = base.join(&*file);
         }

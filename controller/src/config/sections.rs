@@ -2,7 +2,11 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use bmc::Secret;
 use serde::Deserialize;
+use types::read_text;
+
+use super::{ConfigError, MOST_BYTES, read_fault};
 
 /// Firmware that the site wants.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -21,11 +25,13 @@ pub struct BmcAccess {
     pub ca: Option<PathBuf>,
     /// Limit for one request, in seconds.
     pub timeout_secs: f64,
+    /// File with the UEFI password that the site's hosts get; without one, hosts that have to have one wait.
+    pub uefi_password_file: Option<PathBuf>,
 }
 
 impl Default for BmcAccess {
     fn default() -> Self {
-        Self { ca: None, timeout_secs: 30.0 }
+        Self { ca: None, timeout_secs: 30.0, uefi_password_file: None }
     }
 }
 
@@ -34,6 +40,19 @@ impl BmcAccess {
     #[must_use]
     pub fn timeout(&self) -> Duration {
         seconds(self.timeout_secs)
+    }
+
+    /// The UEFI password, read from its file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is empty.
+    pub fn uefi_password(&self) -> Result<Option<Secret>, ConfigError> {
+        let Some(path) = &self.uefi_password_file else { return Ok(None) };
+        let text = read_text(path, MOST_BYTES).map_err(|error| read_fault(path, &error))?;
+        match text.trim() {
+            "" => Err(read_fault(path, &std::io::Error::other("it is empty"))),
+            password => Ok(Some(Secret::new(password))),
+        }
     }
 }
 

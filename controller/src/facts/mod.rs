@@ -18,11 +18,31 @@ pub(crate) use findings::finding_of;
 pub(crate) use kinds::Kind;
 pub(crate) use requests::{EVENTS, REQUESTS};
 
-use crate::{Timestamp, store::HostRecord};
+use std::sync::Arc;
+
+use crate::{
+    Timestamp,
+    store::{FindingId, HostRecord},
+};
 use findings::Findings;
 
 /// Source under which the report of a DPU's agent is stored.
 pub(crate) const AGENT_SOURCE: &str = "forge-dpu-agent";
+
+/// Why a host waits, with what its BMCs last answered where the host waits for what they tell.
+pub(crate) fn with_bmc_faults(record: &HostRecord, reason: &Arc<str>) -> Arc<str> {
+    if !reason.contains("by the BMC") {
+        return Arc::clone(reason);
+    }
+    let names = std::iter::once((&record.host.id, &record.host.name));
+    let names = names.chain(record.dpus.iter().map(|dpu| (&dpu.id, &dpu.name)));
+    let faults = names.filter_map(|(id, name)| {
+        let fault = record.findings.get(id)?.iter().find(|finding| finding.is(FindingId::BMC_FAULT))?.value.as_str()?;
+        Some(format!("{name}: {fault}"))
+    });
+    let faults: Vec<String> = faults.collect();
+    if faults.is_empty() { Arc::clone(reason) } else { format!("{reason}; last try: {}", faults.join("; ")).into() }
+}
 
 /// The host is longer in its state than the state's limit.
 pub(crate) fn is_overdue(snapshot: &rules::Snapshot, rules: &rules::RuleSet) -> bool {

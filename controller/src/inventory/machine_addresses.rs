@@ -6,7 +6,7 @@ use std::{
     fmt,
 };
 
-use reqwest::Url;
+use bmc::Url;
 
 use crate::store::{Bmc, NewHost, StoreError, Tx};
 

@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{ReconcileCounters, ReconcileSettings, permits::Permits};
-use crate::{act::BmcClient, rule_packs::ActiveRules, store::Store};
+use bmc::BmcClient;
+
+use crate::{rule_packs::ActiveRules, store::Store};
 
 /// What all evaluations share.
 pub(super) struct Context {

@@ -62,6 +62,7 @@ impl Evaluation<'_> {
         if let Err(failure) = commit::change_rows(&self.context.store, self.record, &actions).await {
             return self.not_committed(failure).await;
         }
+        let wait = &Wait { reason: facts::with_bmc_faults(self.record, &wait.reason), ..wait.clone() };
         self.store(commit::waiting(&self.record.life, wait, Timestamp::now())).await?;
         let recheck = seconds(wait.recheck_after);
         // What was done can change what is next; a second keeps rules that do it over and over from spinning.

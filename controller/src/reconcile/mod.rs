@@ -35,9 +35,10 @@ use tracing::{error, warn};
 
 pub use counters::{ReconcileCounters, ReconcileFigures};
 
+use bmc::BmcClient;
+
 use crate::{
     DirtyHosts,
-    act::BmcClient,
     rule_packs::ActiveRules,
     store::{Store, StoreError},
 };

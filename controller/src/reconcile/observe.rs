@@ -3,8 +3,12 @@
 //! A decision's explanation says which facts it looked at. Those that a BMC supplies are read then, put with the findings
 //! of their machine, and the host is decided on what was found. A BMC that does not answer is a finding, too.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
+use bmc::{BmcClient, BmcError, Class, Lockdown, PowerState, SecureBoot, TaskState};
 use proto::MachineId;
 use rules::{Explanation, FactId};
 use serde_json::Value;
@@ -14,8 +18,7 @@ use super::{
     permits::Permit,
 };
 use crate::{
-    Timestamp,
-    act::{self, BmcClient, BmcError, PowerState, SecureBoot, TaskState},
+    Timestamp, act,
     store::{self, Finding, FindingId, HostRecord, StoreError},
 };
 
@@ -30,6 +33,8 @@ const POLL: Duration = Duration::from_secs(10);
 enum Question {
     HostSystem,
     HostSettings,
+    HostJobs,
+    HostStorage,
     DpuSystem,
     DpuSettings,
     DpuSecureBoot,
@@ -64,22 +69,40 @@ impl Questions {
         record: &mut HostRecord,
     ) -> Result<(), StoreError> {
         let mut fresh: Vec<(MachineId, Finding)> = Vec::new();
+        let mut faults: BTreeMap<MachineId, Vec<String>> = BTreeMap::new();
         for question in &self.0 {
             let machines: Vec<(MachineId, store::Bmc)> = match question {
-                Question::HostSystem | Question::HostSettings => {
+                Question::HostSystem | Question::HostSettings | Question::HostJobs | Question::HostStorage => {
                     vec![(record.host.id.clone(), record.host.bmc.clone())]
                 }
-                _ => record.dpus.iter().map(|dpu| (dpu.id.clone(), dpu.bmc.clone())).collect(),
+                Question::DpuSystem
+                | Question::DpuSettings
+                | Question::DpuSecureBoot
+                | Question::DpuInstallTask
+                | Question::DpuFirmware => record.dpus.iter().map(|dpu| (dpu.id.clone(), dpu.bmc.clone())).collect(),
             };
             for (machine, bmc) in machines.into_iter().filter(|(_, bmc)| !bmc.url.is_empty()) {
                 let known = record.findings.get(&machine).map(Vec::as_slice).unwrap_or_default();
                 let stale = act::stale_before(record, &machine);
-                let baseline = context.settings.dpu_bmc_firmware.as_deref();
-                let found = permit.away(question.ask(context.bmc.as_ref(), &bmc, known, baseline)).await;
+                let about = About {
+                    known: known.iter().filter(|it| stale.get(&*it.name).is_none_or(|since| it.at >= *since)).collect(),
+                    boot_mac: Some(record.host.mac.as_str()).filter(|mac| !mac.is_empty()),
+                    dpu_bmc_firmware: context.settings.dpu_bmc_firmware.as_deref(),
+                };
+                let told = faults.entry(machine.clone()).or_default();
+                let found = permit.away(question.ask(context.bmc.as_ref(), &bmc, &about, told)).await;
                 let now = Timestamp::now();
                 let found = found.into_iter().map(|(id, value)| Finding::new(id, value, now));
                 let news = found.filter(|finding| is_news(finding, known, stale.get(&*finding.name)));
                 fresh.extend(news.map(|finding| (machine.clone(), finding)));
+            }
+        }
+        for (machine, faults) in faults {
+            let known = record.findings.get(&machine).map(Vec::as_slice).unwrap_or_default();
+            let fault = Some(faults.join("; ")).filter(|faults| !faults.is_empty());
+            let finding = Finding::new(FindingId::BMC_FAULT, fault, Timestamp::now());
+            if is_news(&finding, known, None) {
+                fresh.push((machine, finding));
             }
         }
         if fresh.is_empty() {
@@ -108,6 +131,11 @@ const SUPPLIED: &[(FactId, Question)] = &[
     (rules::Bmc::lockdown, Question::HostSettings),
     (rules::Bmc::bios_setup, Question::HostSettings),
     (rules::Bmc::boot_order_set, Question::HostSettings),
+    (rules::Bmc::bios_job_state, Question::HostJobs),
+    (rules::Bmc::boot_order_job_state, Question::HostJobs),
+    (rules::Bmc::uefi_password_job_state, Question::HostJobs),
+    (rules::Bmc::boss_job_state, Question::HostJobs),
+    (rules::Bmc::boss_controller, Question::HostStorage),
     (rules::Dpu::reachable, Question::DpuSystem),
     (rules::Dpu::booted_since_state_change, Question::DpuSystem),
     (rules::Dpu::booted_since_restart, Question::DpuSystem),
@@ -133,40 +161,85 @@ fn is_news(finding: &Finding, known: &[Finding], stale: Option<&Timestamp>) -> b
     same.is_none_or(|same| commanded.is_some_and(|commanded| commanded >= same.at))
 }
 
+/// What is known of a machine when its BMC is asked.
+struct About<'a> {
+    /// What was found before and still counts.
+    known: Vec<&'a Finding>,
+    /// MAC that its host boots over.
+    boot_mac: Option<&'a str>,
+    dpu_bmc_firmware: Option<&'a str>,
+}
+
+impl About<'_> {
+    fn text(&self, id: impl Into<FindingId>) -> Option<&str> {
+        let id = id.into();
+        self.known.iter().find(|known| known.is(id)).and_then(|known| known.value.as_str())
+    }
+}
+
+/// Jobs that actions name, each with the fact that tells how far it is.
+const JOBS: [(FactId, FactId); 4] = [
+    (rules::Bmc::bios_job, rules::Bmc::bios_job_state),
+    (rules::Bmc::boot_order_job, rules::Bmc::boot_order_job_state),
+    (rules::Bmc::uefi_password_job, rules::Bmc::uefi_password_job_state),
+    (rules::Bmc::boss_job, rules::Bmc::boss_job_state),
+];
+
 impl Question {
     /// What was found.
+    /// Why something could not be told goes to `faults`.
     async fn ask(
         self,
         bmc: &dyn BmcClient,
         access: &store::Bmc,
-        known: &[Finding],
-        dpu_bmc_firmware: Option<&str>,
+        about: &About<'_>,
+        faults: &mut Vec<String>,
     ) -> Vec<(FindingId, Value)> {
         match self {
-            Self::HostSystem => match limited(bmc.system(access)).await {
+            Self::HostSystem => match limited(bmc.system(access), faults).await {
                 Some(system) => vec![
                     (rules::Bmc::reachable.into(), true.into()),
                     (rules::Bmc::power.into(), system.power.map(power).into()),
-                    (rules::Bmc::vendor.into(), vendor(system.manufacturer.as_deref().unwrap_or_default()).into()),
+                    (rules::Bmc::vendor.into(), vendor(system.class).into()),
                 ],
                 // What cannot be read is unknown, whatever it was before.
                 None => vec![(rules::Bmc::reachable.into(), false.into()), (rules::Bmc::power.into(), Value::Null)],
             },
             Self::HostSettings => {
-                let read = limited(bmc.settings(access)).await;
-                let settings = read.unwrap_or_default();
-                let all = [
-                    (rules::Bmc::lockdown, settings.lockdown.map(rules::Lockdown::as_str)),
-                    (rules::Bmc::bios_setup, settings.bios_setup.map(answer)),
-                    (rules::Bmc::boot_order_set, settings.boot_order_set.map(answer)),
-                ];
-                told(all, read.is_some())
+                let settings = limited(bmc.settings(access, about.boot_mac), faults).await.unwrap_or_default();
+                faults.extend(settings.faults.iter().map(ToString::to_string));
+                let set_up = settings.differences.map(|differences| differences.is_empty());
+                vec![
+                    (rules::Bmc::lockdown.into(), settings.lockdown.map(lockdown).into()),
+                    (rules::Bmc::bios_setup.into(), set_up.map(answer).into()),
+                    (rules::Bmc::boot_order_set.into(), settings.boot_order_set.map(answer).into()),
+                ]
+            }
+            Self::HostJobs => {
+                let mut found = Vec::new();
+                for (job, state) in JOBS {
+                    let Some(id) = about.text(job).filter(|id| !id.is_empty()) else { continue };
+                    let asked = tokio::time::timeout(READ_LIMIT, bmc.job(access, id)).await;
+                    let word = match asked {
+                        Ok(Ok(job)) => Some(job_word(job.state)),
+                        Ok(Err(error)) if !error.retryable() => Some(rules::JobState::QueryError.as_str()),
+                        Ok(Err(_)) | Err(_) => None,
+                    };
+                    found.push((state.into(), word.into()));
+                }
+                found
+            }
+            Self::HostStorage => {
+                let controller = limited(bmc.boot_storage(access), faults).await.map(Option::unwrap_or_default);
+                vec![(rules::Bmc::boss_controller.into(), controller.into())]
             }
             Self::DpuSettings => {
-                let read = limited(bmc.settings(access)).await;
-                told([(rules::Dpu::bios_setup, read.unwrap_or_default().bios_setup.map(answer))], read.is_some())
+                let settings = limited(bmc.settings(access, None), faults).await.unwrap_or_default();
+                faults.extend(settings.faults.iter().map(ToString::to_string));
+                let set_up = settings.differences.map(|differences| differences.is_empty());
+                vec![(rules::Dpu::bios_setup.into(), set_up.map(answer).into())]
             }
-            Self::DpuSystem => match limited(bmc.system(access)).await {
+            Self::DpuSystem => match limited(bmc.system(access), faults).await {
                 Some(system) => {
                     let up = system.os_running.map(|up| (FindingId::OS_RUNNING, Value::from(up)));
                     [(rules::Dpu::reachable.into(), true.into())].into_iter().chain(up).collect()
@@ -185,9 +258,8 @@ impl Question {
                 vec![(rules::Dpu::secure_boot.into(), word.into())]
             }
             Self::DpuInstallTask => {
-                let task = known.iter().find(|known| known.is(FindingId::INSTALL_TASK));
-                let Some(path) = task.and_then(|task| task.value.as_str()) else { return Vec::new() };
-                match limited(bmc.task(access, path)).await {
+                let Some(path) = about.text(FindingId::INSTALL_TASK) else { return Vec::new() };
+                match limited(bmc.task(access, path), faults).await {
                     Some(task) => vec![
                         (rules::Dpu::install_task.into(), task_word(task.state).into()),
                         (rules::Dpu::install_percent.into(), task.percent.into()),
@@ -196,10 +268,10 @@ impl Question {
                     None => Vec::new(),
                 }
             }
-            Self::DpuFirmware => match limited(bmc.firmware_version(access)).await {
+            Self::DpuFirmware => match limited(bmc.firmware_version(access), faults).await {
                 Some(Some(version)) => {
                     // A site that has not said what it wants is not told that this is it.
-                    let matches = dpu_bmc_firmware.map(|wanted| wanted == version);
+                    let matches = about.dpu_bmc_firmware.map(|wanted| wanted == version);
                     vec![
                         (rules::Dpu::firmware_matches.into(), matches.into()),
                         (rules::Dpu::bmc_firmware.into(), version.into()),
@@ -216,14 +288,16 @@ impl Question {
     }
 }
 
-async fn limited<T>(asked: impl Future<Output = Result<T, BmcError>>) -> Option<T> {
-    tokio::time::timeout(READ_LIMIT, asked).await.ok()?.ok()
-}
-
-/// What a BMC that answers does not tell may be told by others. One that cannot be read leaves everything unknown.
-fn told<const N: usize>(facts: [(FactId, Option<&'static str>); N], read: bool) -> Vec<(FindingId, Value)> {
-    let facts = facts.into_iter().filter(|(_, word)| !read || word.is_some());
-    facts.map(|(fact, word)| (fact.into(), word.into())).collect()
+async fn limited<T>(asked: impl Future<Output = Result<T, BmcError>>, faults: &mut Vec<String>) -> Option<T> {
+    let fault = match tokio::time::timeout(READ_LIMIT, asked).await {
+        Ok(Ok(told)) => return Some(told),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("the BMC did not tell within {} s", READ_LIMIT.as_secs()),
+    };
+    if !faults.contains(&fault) {
+        faults.push(fault);
+    }
+    None
 }
 
 fn answer(yes: bool) -> &'static str {
@@ -243,28 +317,50 @@ fn power(power: PowerState) -> &'static str {
 
 fn task_word(state: TaskState) -> &'static str {
     match state {
-        TaskState::New => "new",
+        TaskState::New | TaskState::Scheduled => "new",
         TaskState::Starting => "starting",
         TaskState::Running => "running",
         TaskState::Completed => "completed",
-        TaskState::Exception => "exception",
+        // A task that the BMC has forgotten is not one that still runs.
+        TaskState::Exception | TaskState::Missing => "exception",
         TaskState::Other => "other",
     }
 }
 
+fn job_word(state: TaskState) -> &'static str {
+    match state {
+        // Accepted, and not yet there to be carried out.
+        TaskState::New => rules::JobState::None,
+        TaskState::Scheduled => rules::JobState::Scheduled,
+        TaskState::Starting | TaskState::Running => rules::JobState::Running,
+        TaskState::Completed => rules::JobState::Completed,
+        TaskState::Exception => rules::JobState::Failed,
+        TaskState::Missing | TaskState::Other => rules::JobState::QueryError,
+    }
+    .as_str()
+}
+
+fn lockdown(read: Lockdown) -> &'static str {
+    match read {
+        Lockdown::Disabled => rules::Lockdown::Disabled,
+        Lockdown::Partial => rules::Lockdown::Partial,
+        Lockdown::Enabled => rules::Lockdown::Enabled,
+        Lockdown::Unsupported => rules::Lockdown::Unsupported,
+    }
+    .as_str()
+}
+
 /// Makers that rules tell apart.
-fn vendor(manufacturer: &str) -> &'static str {
-    let name = manufacturer.to_ascii_lowercase();
-    let known = [
-        ("dell", "dell"),
-        ("lenovo", "lenovo"),
-        ("supermicro", "supermicro"),
-        ("super micro", "supermicro"),
-        ("nvidia", "nvidia"),
-        ("hpe", "hpe"),
-        ("hewlett", "hpe"),
-    ];
-    known.into_iter().find(|(part, _)| name.contains(part)).map_or("other", |(_, vendor)| vendor)
+fn vendor(class: Class) -> &'static str {
+    match class {
+        Class::Dell => rules::Vendor::Dell,
+        Class::Hpe => rules::Vendor::Hpe,
+        Class::LenovoXcc | Class::LenovoAmi => rules::Vendor::Lenovo,
+        Class::Supermicro => rules::Vendor::Supermicro,
+        Class::Viking | Class::Grace | Class::BlueField => rules::Vendor::Nvidia,
+        Class::Ami | Class::Generic => rules::Vendor::Other,
+    }
+    .as_str()
 }
 
 #[cfg(test)]
@@ -296,21 +392,6 @@ mod tests {
         assert_eq!(facts(&["instance.present", "dpu.observed_network_version"]), Questions::default());
         let asked = facts(&["bmc.power", "bmc.power_is_fresh", "dpu.secure_boot"]);
         assert_eq!(asked.0, BTreeSet::from([Question::HostSystem, Question::DpuSecureBoot]));
-    }
-
-    #[test]
-    fn makers_are_known_by_the_names_they_give_themselves() {
-        for (manufacturer, word) in [
-            ("Dell Inc.", "dell"),
-            ("Lenovo", "lenovo"),
-            ("Super Micro Computer, Inc.", "supermicro"),
-            ("Hewlett Packard Enterprise", "hpe"),
-            ("NVIDIA", "nvidia"),
-            ("Acme", "other"),
-            ("", "other"),
-        ] {
-            assert_eq!(vendor(manufacturer), word);
-        }
     }
 
     #[test]

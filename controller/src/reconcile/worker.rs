@@ -23,6 +23,9 @@ use crate::{
     store::{HostRecord, Outcome, OutcomeKind, StoreError, Transition},
 };
 
+/// Most rounds of questions to BMCs for one decision.
+const MOST_ROUNDS: usize = 6;
+
 /// Evaluates hosts, one call a host.
 pub(super) struct Worker {
     pub(super) context: Context,
@@ -79,8 +82,12 @@ impl Worker {
             self.context.counters.count(ReconcileEvent::Unchanged);
             return Ok(questions.poll(Evaluated::Stays(rest)));
         }
-        let wanted = Questions::of(&rules.explain(&snapshot));
-        if wanted != questions {
+        // What a BMC tells can make other arms look at what it has not told yet.
+        for _ in 0..MOST_ROUNDS {
+            let wanted = Questions::of(&rules.explain(&snapshot));
+            if wanted == questions {
+                break;
+            }
             questions = wanted;
             questions.ask(&self.context, permit, &mut record).await?;
             snapshot = snapshot_of(&record);

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use super::new_site::NewSiteError;
 use crate::{
-    AccessFault, IssuerFault, RedfishSetupError, RulePackError, SiteFileError, listen::TlsFault, network::AdoptError,
-    store::StoreError,
+    AccessFault, ConfigError, IssuerFault, RedfishSetupError, RulePackError, SiteFileError, listen::TlsFault,
+    network::AdoptError, store::StoreError,
 };
 
 /// Why the daemon cannot run.
@@ -56,6 +56,9 @@ pub enum ServeError {
     /// BMCs cannot be reached at all.
     #[error(transparent)]
     Bmc(#[from] RedfishSetupError),
+    /// A file that the configuration names cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// An address cannot be listened on.
     #[error("cannot listen on {address}: {fault}")]
     Listen {

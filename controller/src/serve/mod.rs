@@ -52,7 +52,11 @@ pub async fn serve(config: Config, stop: impl Future<Output = ()> + Send + 'stat
     };
     // Where certificates are renewed, clients get in without one: theirs may have expired.
     let tls = config.tls.as_ref().map(|tls| TlsFiles::open(tls, issuer.is_some())).transpose()?.map(Arc::new);
-    let redfish = Redfish::new(&RedfishSettings { ca: config.bmc.ca.clone(), timeout: config.bmc.timeout() })?;
+    let redfish = Redfish::new(&RedfishSettings {
+        ca: config.bmc.ca.clone(),
+        timeout: config.bmc.timeout(),
+        uefi_password: config.bmc.uefi_password()?,
+    })?;
     let (health, health_service) = tonic_health::server::health_reporter();
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(proto::DESCRIPTORS)

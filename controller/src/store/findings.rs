@@ -28,6 +28,8 @@ impl FindingId {
     pub const FACTORY_RESET: Self = Self("requested.factory_reset");
     /// MAC addresses that were refused an address, each with the time in microseconds.
     pub const DHCP_ACKNOWLEDGED: Self = Self("acknowledged.dhcp");
+    /// Why a BMC could not tell what it was last asked; null if it could.
+    pub const BMC_FAULT: Self = Self("observed.bmc_fault");
     /// Whether a DPU's BMC says that its operating system runs.
     pub const OS_RUNNING: Self = Self("observed.os_running");
 

@@ -1,7 +1,6 @@
 //! Hosts' rows: identity, BMC, the desired network, quarantine.
 
-use std::fmt;
-
+use bmc::Access as Bmc;
 use proto::{ConfigVersion, MachineId};
 use rules::StatePath;
 use serde::{Deserialize, Serialize};
@@ -32,27 +31,6 @@ pub struct Host {
     pub use_admin_network: bool,
     /// All traffic of the host is to be blocked.
     pub quarantine: Option<Quarantine>,
-}
-
-/// How to reach a baseboard management controller.
-#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Bmc {
-    /// Redfish root, `https://address[:port]`; empty if the machine has none that is known.
-    pub url: String,
-    /// User.
-    pub username: String,
-    /// Never printed.
-    pub password: String,
-    /// MAC of its port.
-    pub mac: String,
-    /// Redfish system id; empty takes the only one.
-    pub system_id: String,
-}
-
-impl fmt::Debug for Bmc {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bmc").field("url", &self.url).field("mac", &self.mac).finish_non_exhaustive()
-    }
 }
 
 /// Why all traffic of a host is blocked.

@@ -41,6 +41,7 @@ use sqlx::{Any, Transaction};
 
 pub use actions::{Action, ActionStatus};
 pub use addresses::{Address, AddressPool};
+pub use bmc::Access as Bmc;
 pub use dirty_hosts::DirtyHosts;
 pub use dpus::{Dpu, NewDpu};
 pub use error::StoreError;
@@ -50,7 +51,7 @@ pub use forgotten::DeletedHost;
 pub use health::{AppliedReport, ApplyMode};
 pub(crate) use held::HELD_SOURCE;
 pub use held::HeldVersions;
-pub use hosts::{Added, Bmc, Host, NewHost, Quarantine};
+pub use hosts::{Added, Host, NewHost, Quarantine};
 pub use instances::{Instance, InstanceInterface, NetworkUpdate, PortFunction, UpdateStage};
 pub use leader_lock::LeaderLock;
 pub use life::{DpuLife, FailureRecord, Life, Outcome, OutcomeKind, Transition, TransitionRecord};

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use tonic::{Code, Request};
 
 use super::operators::shipped_files;
-use crate::support::{DPUS, ManagedSite, alert, dpu, healthy, host, settings};
+use crate::support::{DPUS, ManagedSite, alert, dpu, healthy, settings};
 
 /// A healthy report of a DPU of the first host that runs these versions.
 fn runs(place: usize, network: Option<String>, instance: Option<String>) -> forge::DpuNetworkStatus {
@@ -219,28 +219,24 @@ async fn a_live_update_keeps_the_old_addresses_until_all_dpus_change() {
 
 #[tokio::test]
 async fn the_history_of_a_failed_host_says_how_often_it_was_tried() {
-    let site = ManagedSite::start(1, "HostInit/SetBootOrder/SetBootOrder").await;
-    let mut life = site.record(1).await.life;
-    life.counters.insert("bios_config_retries".to_owned(), 3);
-    site.write(async |tx| tx.store_stay(&host(1), &life).await.unwrap()).await;
-    site.bmc(1).set_faults(|faults| faults.of_a_maker = true);
-    site.event("bmc.bios_setup", &[("value", "no")]).await.unwrap();
+    let site = ManagedSite::of_maker("dell", false, "HostInit/WaitingForPlatformConfiguration").await;
+    site.maker().set_faults(|faults| faults.failing_jobs = 100);
     let running = site.reconcile(settings());
     site.until_state(1, "Failed").await;
     let why = site.why_it_went("Failed").await;
     let (place, why) = why.split_once(": ").unwrap();
     assert!(place.starts_with("host_init.rhai:"), "{place}");
-    assert_eq!(why, "go Failed, BiosSetupFailed: bmc.bios_setup = \"no\", counter(bios_config_retries) = 3");
+    assert_eq!(why, "go Failed, BiosSetupFailed: bmc.bios_job_state = \"failed\", counter(bios_config_retries) = 3");
 
     // Another try starts the count again, and is asked for once.
+    site.maker().set_faults(|faults| faults.failing_jobs = 1);
     site.request("retry", &[]).await.unwrap();
     site.until(1, "another try", |record| {
-        record.life.state.as_str() == "HostInit/WaitingForPlatformConfiguration" && record.requests.is_empty()
+        record.life.state.as_str() == "HostInit/WaitingForDiscovery" && record.requests.is_empty()
     })
     .await;
-    assert_eq!(site.record(1).await.life.counters["bios_config_retries"], 1);
     let refused = site.request("retry", &[]).await.unwrap_err();
-    let said = "host-1 has not failed: it is in state HostInit/WaitingForPlatformConfiguration";
+    let said = "host-1 has not failed: it is in state HostInit/WaitingForDiscovery";
     assert_eq!((refused.code(), refused.message()), (Code::FailedPrecondition, said));
     running.stop().await;
 }

@@ -3,6 +3,7 @@
 
 use std::{ops::Deref, path::PathBuf, sync::Arc, time::Duration};
 
+use bmc::Secret;
 use controller::{
     DirtyHosts, ReconcileCounters, ReconcileFigures, ReconcileSettings, Reconciler, Redfish, RedfishSettings,
     RulePacks, RuleSettings, SiteService,
@@ -12,7 +13,7 @@ use proto::{
     common, forge, health,
     site::{self, site_server::Site as _},
 };
-use testbed::{BMC_PASSWORD, BMC_USER, BmcFaults, SimBmc, until};
+use testbed::{BMC_PASSWORD, BMC_USER, BmcFaults, MakerBmc, SimBmc, until};
 use tokio::{sync::oneshot, task::JoinHandle};
 use tonic::{Request, Status};
 
@@ -26,6 +27,7 @@ pub(crate) struct ManagedSite {
     site: TestSite,
     pub(crate) operators: SiteService,
     bmcs: Vec<SimBmc>,
+    makers: Vec<MakerBmc>,
     packs: Arc<RulePacks>,
     dir: tempfile::TempDir,
     drain: u64,
@@ -64,6 +66,9 @@ impl Running {
     }
 }
 
+/// The UEFI password of the site.
+pub(crate) const UEFI_PASSWORD: &str = "uefi-secret";
+
 /// Often enough that no test waits for it.
 pub(crate) fn settings() -> ReconcileSettings {
     ReconcileSettings {
@@ -87,6 +92,24 @@ impl ManagedSite {
     /// `hosts` hosts in state `state`. Power needs no time to drain.
     pub(crate) async fn start(hosts: usize, state: &str) -> Self {
         Self::with_drain(hosts, state, 0).await
+    }
+
+    /// A host that has the BMC of a maker, and boots over the NIC that the makers' profiles have; with its DPUs or without.
+    pub(crate) async fn of_maker(maker: &str, dpus: bool, state: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut new = new_hosts(1);
+        let bmc = MakerBmc::start(maker).await.unwrap();
+        for host in &mut new {
+            host.bmc = bmc_at(bmc.url());
+            host.mac = "9c:63:c0:a1:b2:c3".into();
+            host.state = state.into();
+            if !dpus {
+                host.dpus.clear();
+            }
+        }
+        let store = open(&dir).await;
+        super::add(&store, &site_network(), &new).await;
+        Self { makers: vec![bmc], ..Self::on(store, Vec::new(), dir, Some(shipped_pack()), 0).await }
     }
 
     /// The same, with seconds that power needs to drain.
@@ -141,12 +164,17 @@ impl ManagedSite {
             bare_site(),
             site.dirty.clone(),
         );
-        Self { site, operators, bmcs, packs, dir, drain }
+        Self { site, operators, bmcs, makers: Vec::new(), packs, dir, drain }
     }
 
     /// Starts a reconciler.
     pub(crate) fn reconcile(&self, settings: ReconcileSettings) -> Running {
-        let bmc = Redfish::new(&RedfishSettings { timeout: Duration::from_secs(5), ca: None }).unwrap();
+        let bmc = Redfish::new(&RedfishSettings {
+            timeout: Duration::from_secs(5),
+            uefi_password: Some(Secret::new(UEFI_PASSWORD)),
+            ..RedfishSettings::default()
+        })
+        .unwrap();
         let rules = Arc::clone(self.packs.rules());
         let reconciler = Reconciler::new(self.store.clone(), self.dirty.clone(), rules, Arc::new(bmc), settings);
         let counters = reconciler.counters();
@@ -160,6 +188,11 @@ impl ManagedSite {
     /// The BMC of host `n`.
     pub(crate) fn bmc(&self, n: usize) -> SimBmc {
         self.bmcs[n - 1].clone()
+    }
+
+    /// The BMC of the first host, of a maker.
+    pub(crate) fn maker(&self) -> MakerBmc {
+        self.makers[0].clone()
     }
 
     pub(crate) async fn record(&self, n: usize) -> HostRecord {
@@ -179,8 +212,9 @@ impl ManagedSite {
         let reached = until(what, PATIENCE, async || Ok(holds(&self.record(n).await).then_some(()))).await;
         if let Err(error) = reached {
             let (record, path) = (self.record(n).await, self.path(n).await);
-            let (life, actions) = (record.life, record.actions);
-            panic!("{error:#}: {} {:?}\nby way of {path:#?}\nactions {actions:#?}", life.state, life.outcome);
+            let (life, actions, findings) = (record.life, record.actions, record.findings);
+            let (state, why) = (life.state, life.outcome);
+            panic!("{error:#}: {state} {why:?}\nby way of {path:#?}\nfindings {findings:#?}\nactions {actions:#?}");
         }
     }
 

@@ -29,7 +29,7 @@ use tonic::{Request, Status};
 pub(crate) use daemon::{Daemon, config, config_of, refused, start};
 pub(crate) use database::Database;
 pub(crate) use guarded::{Guarded, ISSUER, Pair, Signer, now, write_tls};
-pub(crate) use managed::{ManagedSite, bmc_at, settings};
+pub(crate) use managed::{ManagedSite, UEFI_PASSWORD, settings};
 pub(crate) use testbed::{dpu_id as dpu, host_id as host};
 
 /// DPUs of each host.

@@ -94,8 +94,6 @@ pub struct BmcFaults {
     pub never_quite_off: bool,
     /// It tells the power state and no more: neither when it was last reset nor which resets it has.
     pub terse: bool,
-    /// It is of a maker, whose settings are not those of standard Redfish.
-    pub of_a_maker: bool,
     /// The system never comes up.
     pub never_boots: bool,
     /// The host comes up and says nothing.

@@ -4,6 +4,8 @@
 mod bmc;
 mod boot;
 mod config;
+mod maker;
+mod maker_service;
 mod redfish;
 mod serve;
 
@@ -11,4 +13,5 @@ pub(crate) use boot::controller_address;
 
 pub use bmc::{BmcFaults, BmcView, Power};
 pub use config::{SimHostConfig, SystemConfig};
+pub use maker::{MakerBmc, MakerFaults};
 pub use serve::{SimBmc, serve_bmcs};

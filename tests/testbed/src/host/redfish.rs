@@ -76,9 +76,8 @@ async fn authenticate(headers: HeaderMap, request: Request, next: Next) -> Respo
     }
 }
 
-async fn root(State(bmc): Shared) -> Json<Value> {
+async fn root() -> Json<Value> {
     Json(json!({
-        "Vendor": if bmc.faults().of_a_maker { "Dell" } else { "" },
         "@odata.id": "/redfish/v1",
         "@odata.type": "#ServiceRoot.v1_15_0.ServiceRoot",
         "RedfishVersion": "1.15.0",

@@ -114,7 +114,7 @@ pub async fn serve_bmcs(config: &SimHostConfig) -> Result<()> {
 }
 
 /// A loopback port, any free one for 0, and the URL of what is served there.
-async fn listen(port: u16) -> Result<(TcpListener, String)> {
+pub(super) async fn listen(port: u16) -> Result<(TcpListener, String)> {
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     let url = format!("http://{}", listener.local_addr()?);
     Ok((listener, url))

@@ -6,6 +6,12 @@ pub enum BmcError {
     /// No BMC address is known for the machine.
     #[error("no BMC address is known: give it in the site file or with `sitectl host add`")]
     NoAddress,
+    /// Something that the site has to say.
+    #[error("the controller's configuration lacks `{what}`")]
+    NotConfigured {
+        /// The setting.
+        what: &'static str,
+    },
     /// The address cannot be used.
     #[error("BMC address `{bmc}` is not usable: {why}")]
     BadAddress {
@@ -37,6 +43,14 @@ pub enum BmcError {
     /// User or password is wrong.
     #[error("BMC {bmc} refused the user name or password while {doing}")]
     Unauthorized {
+        /// Scheme, host and port.
+        bmc: String,
+        /// What was attempted.
+        doing: &'static str,
+    },
+    /// The login is right, and everything is closed until its password is changed.
+    #[error("BMC {bmc} wants its password changed before anything else, also {doing}")]
+    PasswordChangeRequired {
         /// Scheme, host and port.
         bmc: String,
         /// What was attempted.
@@ -82,8 +96,10 @@ impl BmcError {
             Self::Unreachable { .. } | Self::Late { .. } => true,
             Self::Refused { status, .. } => *status >= 500 || *status == 429,
             Self::NoAddress
+            | Self::NotConfigured { .. }
             | Self::BadAddress { .. }
             | Self::Unauthorized { .. }
+            | Self::PasswordChangeRequired { .. }
             | Self::Unsupported { .. }
             | Self::Unexpected { .. } => false,
         }
