@@ -162,9 +162,9 @@ pub(super) fn dpu_of<'a>(record: &'a HostRecord, id: &str) -> Option<&'a store::
     record.dpus.iter().find(|dpu| dpu.id.as_str() == id)
 }
 
-/// Whether the action of an entry is for this machine: the host, or a DPU of its host.
-pub(super) fn is_for(record: &HostRecord, entry: &JournalEntry, machine: &MachineId) -> bool {
-    match entry.dpus.as_slice() {
+/// Whether the action of a line is for this machine: the host, or a DPU of its host.
+pub(crate) fn is_for(record: &HostRecord, line: &store::Action, machine: &MachineId) -> bool {
+    match JournalEntry::of(line).dpus.as_slice() {
         [] => *machine == record.host.id,
         dpus => dpus.iter().any(|id| id == machine.as_str()),
     }

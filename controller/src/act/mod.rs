@@ -14,7 +14,7 @@ mod stale;
 pub use journal::JournalEntry;
 pub use registry::action_names;
 
-pub(crate) use journal::{Before, Journal, Step};
+pub(crate) use journal::{Before, Journal, Step, is_for};
 pub(crate) use registry::{is_handed_over, plan};
 pub(crate) use remote::Found;
 pub(crate) use rows::Rows;
@@ -69,6 +69,12 @@ pub enum ActionError {
         dpu: String,
         /// What it has not said yet.
         why: String,
+    },
+    /// A service of the site has it to do.
+    #[error("Waiting for a service of the site to do `{action}`")]
+    Awaited {
+        /// The action.
+        action: String,
     },
     /// A machine that was told to turn off is still on, so it was not powered on again.
     #[error("the machine did not turn off within {seconds} s")]

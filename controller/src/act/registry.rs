@@ -82,8 +82,9 @@ const ACTIONS: &[(&str, Plan)] = &[
     ("credentials.rotate_host_uefi", HANDED_OVER),
     ("credentials.rotate_dpu_uefi", HANDED_OVER),
     ("credentials.rotate_nic_lockdown", HANDED_OVER),
-    ("suppress.site_explorer", HANDED_OVER),
-    ("suppress.lift_site_explorer", HANDED_OVER),
+    // Nothing but this controller explores BMCs, and it leaves alone what it is not told to touch.
+    ("suppress.site_explorer", remote(Remote::AtOnce)),
+    ("suppress.lift_site_explorer", remote(Remote::AtOnce)),
     ("suppress.oob_dhcp", HANDED_OVER),
     ("suppress.bmc_dhcp", HANDED_OVER),
     ("network.use_tenant", rows(Rows::UseTenantNetwork)),
@@ -119,7 +120,8 @@ pub(crate) fn plan(name: &str) -> Option<Plan> {
     ACTIONS.iter().find(|(known, _)| *known == name).map(|(_, plan)| *plan)
 }
 
-/// The action is done when a service of the site reports so, not when the controller has asked for it.
+/// The action is done when a service of the site reports so, not when the controller has asked for it. Until then its line
+/// of the journal is open.
 pub(crate) fn is_handed_over(name: &str) -> bool {
     plan(name).is_some_and(|plan| plan.remote == Some(Remote::HandOver))
 }

@@ -77,6 +77,8 @@ pub(crate) enum Remote {
     CreateBootVolume,
     /// Installs the image of the argument `image`.
     InstallImage,
+    /// Nothing is to be done.
+    AtOnce,
     /// Work beyond standard Redfish, handed over to a service of the site: it sees the journal, does it and reports what
     /// became of it. Nothing is taken to be so before that.
     HandOver,
@@ -287,7 +289,7 @@ impl Remote {
                 found.push(Found::new(target.id, rules::Dpu::install_task, "new"));
                 found
             }
-            Self::HandOver => Vec::new(),
+            Self::AtOnce | Self::HandOver => Vec::new(),
         })
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use proto::MachineId;
 use rules::{Attestation, Bmc, Credentials, Dpu, FactId, Firmware, Host, Instance, Validation};
 
-use super::{JournalEntry, journal};
+use super::journal;
 use crate::{Timestamp, store::HostRecord};
 
 /// Facts of the action's own machines: the host, or the DPUs that it is for.
@@ -81,7 +81,7 @@ pub(crate) fn stale_before(record: &HostRecord, machine: &MachineId) -> BTreeMap
     let mut since: BTreeMap<&'static str, Timestamp> = BTreeMap::new();
     for action in &record.actions {
         let Some((_, facts)) = OF_TARGET.iter().find(|(name, _)| *name == action.name) else { continue };
-        if !journal::is_for(record, &JournalEntry::of(action), machine) {
+        if !journal::is_for(record, action, machine) {
             continue;
         }
         for fact in *facts {

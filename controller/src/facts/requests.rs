@@ -63,6 +63,9 @@ pub(crate) const EVENTS: &[Kind] = &[
     Kind::plain("explored"),
     // A firmware update has failed.
     Kind::plain("upgrade_failed"),
+    // A service has done the work of this action that was handed over to it, or could not.
+    Kind::with("work_done", &[Parameter::needed("action", &[])]),
+    Kind::with("work_failed", &[Parameter::needed("action", &[]), Parameter::needed("reason", &[])]),
     // The machine with this MAC has been refused an address.
     Kind::with("dhcp_suppressed", &[Parameter::needed("mac", &[])]),
 ];

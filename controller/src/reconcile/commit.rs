@@ -160,6 +160,12 @@ pub(super) fn waiting(life: &Life, wait: &Wait, now: Timestamp) -> Option<Life> 
     (next != *life).then_some(next)
 }
 
+/// What is stored of a host that stays and waits for what a service does; nothing if it is stored already.
+pub(super) fn staying(life: &Life, reason: &str, now: Timestamp) -> Option<Life> {
+    let next = Life { outcome: outcome(life, OutcomeKind::Wait, reason, "", now), ..life.clone() };
+    (next != *life).then_some(next)
+}
+
 /// What is stored of a host that stays because of an error; nothing if it is stored already.
 pub(super) fn failing(life: &Life, reason: &str, gate: &str, now: Timestamp) -> Option<Life> {
     let outcome = outcome(life, OutcomeKind::Error, reason, gate, now);

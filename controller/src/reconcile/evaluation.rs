@@ -38,6 +38,8 @@ enum Ran {
     Stands,
     /// An action failed, and its arm keeps the host where it is.
     Stays(ActionError),
+    /// A service of the site has yet to do an action: what is behind it waits.
+    Awaits(ActionError),
     /// Actions failed whose arms say where to go then.
     Goes { fallbacks: Vec<Fallback>, why: String },
 }
@@ -46,6 +48,7 @@ impl Evaluation<'_> {
     pub(super) async fn go(&self, decision: &Decision, go: &Go) -> Result<Evaluated, StoreError> {
         match self.run_all(Step::host(Some(&go.to)), &go.actions, &go.dpus).await {
             Ran::Stands => self.commit(go, self.taken_arm(go)).await,
+            Ran::Awaits(awaited) => self.wait_for_service(&awaited).await,
             Ran::Stays(failure) => self.stay_with_failure(&failure).await,
             Ran::Goes { fallbacks, why } => self.fall_back(decision, &fallbacks, why).await,
         }
@@ -54,6 +57,12 @@ impl Evaluation<'_> {
     pub(super) async fn wait(&self, decision: &Decision, wait: &Wait) -> Result<Evaluated, StoreError> {
         match self.run_all(Step::host(None), &wait.actions, &wait.dpus).await {
             Ran::Stands => {}
+            // The arm waits anyway, and says for what.
+            Ran::Awaits(_) => {
+                self.context.counters.count(ReconcileEvent::Wait);
+                self.store(commit::waiting(&self.record.life, wait, Timestamp::now())).await?;
+                return Ok(Evaluated::Stays(seconds(wait.recheck_after)));
+            }
             Ran::Stays(failure) => return self.stay_with_failure(&failure).await,
             Ran::Goes { fallbacks, why } => return self.fall_back(decision, &fallbacks, why).await,
         }
@@ -73,6 +82,9 @@ impl Evaluation<'_> {
     pub(super) async fn delete(&self, delete: &Delete) -> Result<Evaluated, StoreError> {
         for action in &delete.actions {
             if let Err(failure) = self.run(action, &Step::host(None)).await {
+                if let ActionError::Awaited { .. } = failure {
+                    return self.wait_for_service(&failure).await;
+                }
                 match &action.on_failure {
                     OnFailure::Ignore => self.ignored(action, &failure),
                     OnFailure::Stay | OnFailure::Go(_) => return self.stay_with_failure(&failure).await,
@@ -123,11 +135,16 @@ impl Evaluation<'_> {
     async fn run_all(&self, host_step: Step, host: &[Action], dpus: &[DpuStep]) -> Ran {
         let mut fallbacks = Vec::new();
         let mut failures = Vec::new();
+        let mut awaited = None;
         let of_host = std::iter::once((None, host_step, host));
         let of_dpus = dpus.iter().map(|step| (Some(&step.dpu), Step::dpu(step.to.as_ref()), step.actions.as_slice()));
         'all: for (dpu, step, actions) in of_host.chain(of_dpus) {
             for action in actions {
                 let Err(failure) = self.run(action, &step).await else { continue };
+                if let ActionError::Awaited { .. } = failure {
+                    awaited = Some(failure);
+                    break;
+                }
                 match &action.on_failure {
                     OnFailure::Ignore => self.ignored(action, &failure),
                     OnFailure::Stay => return Ran::Stays(failure),
@@ -142,7 +159,11 @@ impl Evaluation<'_> {
                 }
             }
         }
-        if fallbacks.is_empty() { Ran::Stands } else { Ran::Goes { fallbacks, why: failures.join("; ") } }
+        match (fallbacks.is_empty(), awaited) {
+            (false, _) => Ran::Goes { fallbacks, why: failures.join("; ") },
+            (true, Some(awaited)) => Ran::Awaits(awaited),
+            (true, None) => Ran::Stands,
+        }
     }
 
     /// Runs the remote part of an action, once for a decision, as far as anybody can know.
@@ -155,8 +176,10 @@ impl Evaluation<'_> {
         let Some(remote) = plan.remote else { return Ok(()) };
         let journal = Journal::new(&self.context.store, self.record);
         let bmc = self.context.bmc.as_ref();
+        let awaited = || ActionError::Awaited { action: action.name.to_string() };
         let number = match journal.before(action, step) {
             act::Before::Done => return Ok(()),
+            act::Before::Unknown { .. } if act::is_handed_over(&action.name) => return Err(awaited()),
             act::Before::Unknown { number, at } => {
                 if self.permit.away(remote.happened(bmc, self.record, action, at)).await {
                     journal.finish(number, "", &remote.recognised(self.record, action)).await?;
@@ -167,6 +190,9 @@ impl Evaluation<'_> {
             }
             act::Before::New => journal.intend(action, step).await?,
         };
+        if act::is_handed_over(&action.name) {
+            return Err(awaited());
+        }
         let limit = self.context.settings.action_limit;
         let late = || ActionError::Late { action: action.name.to_string(), seconds: limit.as_secs() };
         let limited = async { tokio::time::timeout(limit, remote.run(bmc, self.record, action)).await };
@@ -199,6 +225,14 @@ impl Evaluation<'_> {
     fn ignored(&self, action: &Action, failure: &ActionError) {
         let host = &self.record.host.name;
         warn!(%host, action = %action.name, error = %failure, "action failed, and the rules say to go on");
+    }
+
+    /// The host stays until a service has reported: its report marks the host.
+    async fn wait_for_service(&self, awaited: &ActionError) -> Result<Evaluated, StoreError> {
+        self.context.counters.count(ReconcileEvent::Wait);
+        let next = commit::staying(&self.record.life, &awaited.to_string(), Timestamp::now());
+        self.store(next).await?;
+        Ok(Evaluated::Stays(None))
     }
 
     async fn stay_with_failure(&self, failure: &ActionError) -> Result<Evaluated, StoreError> {

@@ -73,7 +73,11 @@ impl SiteService {
         }
         let actions = tx.actions(&host.id, MOST_LINES).await.map_err(from_store)?;
         let status = |action: &Action| match action.status {
-            ActionStatus::Done if act::is_handed_over(&action.name) => "handed over".to_owned(),
+            // What is left open belongs to a state that the host has left.
+            ActionStatus::Intended if act::is_handed_over(&action.name) => {
+                let open = action.state_version == record.life.version;
+                if open { "handed over" } else { "withdrawn" }.to_owned()
+            }
             status => status.to_string(),
         };
         let actions = actions.into_iter().map(|action| site::Action {

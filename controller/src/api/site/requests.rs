@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use proto::site;
+use proto::{MachineId, site};
 use tonic::Status;
 
 use super::{SiteService, answer::from_store};
 use crate::{
     Timestamp,
     access::Caller,
-    facts,
-    store::{Event, Finding, FindingId, Host, Request, Tx},
+    act, facts,
+    store::{ActionStatus, Event, Finding, FindingId, Host, Request, Tx},
 };
 
 /// Bytes of the name of an event.
@@ -91,7 +91,8 @@ impl SiteService {
             }
             None => host.id.clone(),
         };
-        let observed = event.kind.contains('.') || event.kind == "dhcp_suppressed";
+        let work = matches!(event.kind.as_str(), "work_done" | "work_failed");
+        let observed = event.kind.contains('.') || event.kind == "dhcp_suppressed" || work;
         if observed && matches!(caller, Caller::Machine(_)) {
             let fault = format!("{caller} may not report `{}`: observers do", event.kind.escape_default());
             return Err(Status::permission_denied(fault));
@@ -100,7 +101,9 @@ impl SiteService {
             let kind = known("event", &event.kind, facts::EVENTS)?;
             kind.check("event", &arguments).map_err(|fault| Status::invalid_argument(fault.to_string()))?;
         }
-        if event.kind == "dhcp_suppressed" {
+        if work {
+            end_work(&mut tx, &host, &machine, &arguments, now).await?;
+        } else if event.kind == "dhcp_suppressed" {
             acknowledge(&mut tx, &host, arguments.get("mac"), now).await?;
         } else if !event.kind.contains('.') {
             let event = Event { kind: event.kind, at: now, arguments };
@@ -126,6 +129,29 @@ impl SiteService {
         self.dirty.mark(host.id);
         Ok(())
     }
+}
+
+/// Work that was handed over in the state that the host is in has ended: well, or for the reason given.
+async fn end_work(
+    tx: &mut Tx,
+    host: &Host,
+    machine: &MachineId,
+    arguments: &BTreeMap<String, String>,
+    now: Timestamp,
+) -> Result<(), Status> {
+    let action = arguments.get("action").map(String::as_str).unwrap_or_default();
+    let record = tx.host_record(&host.id).await.map_err(from_store)?;
+    let own = record.actions.iter().filter(|line| line.state_version == record.life.version && line.name == action);
+    let open = own.filter(|line| line.status == ActionStatus::Intended && act::is_handed_over(&line.name));
+    let line = open.filter(|line| act::is_for(&record, line, machine)).last();
+    let Some(line) = line else {
+        let short: String = action.chars().take(80).collect();
+        let (name, state) = (&host.name, &record.life.state);
+        let fault = format!("no work `{}` of {name} is open in state {state}", short.escape_default());
+        return Err(Status::failed_precondition(fault));
+    };
+    let reason = arguments.get("reason").map(String::as_str).unwrap_or_default();
+    tx.finish_action(&host.id, line.number, reason, now).await.map_err(from_store)
 }
 
 /// A machine with this MAC was refused an address, as decommissioning wants it.

@@ -149,6 +149,8 @@ async fn a_host_that_leaves_is_unlocked_and_without_a_password() {
         // One from before: of another time.
         site.event("dhcp_suppressed", &[("mac", "02:00:00:00:01:01")]).await.unwrap();
         site.request("decommission", &[]).await.unwrap();
+        site.until_intended(1, "suppress.oob_dhcp").await;
+        site.event("work_done", &[("action", "suppress.oob_dhcp")]).await.unwrap();
         site.until_state(1, "Decommissioning/SuppressingBmcDhcp").await;
         let bmc = site.maker();
         assert!(!locks(maker, &bmc), "{maker}: {:?}", bmc.changes());

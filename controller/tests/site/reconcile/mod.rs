@@ -9,3 +9,4 @@ mod operators;
 mod power_cycle;
 mod reports;
 mod tenants;
+mod work;
