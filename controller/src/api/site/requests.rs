@@ -142,8 +142,8 @@ async fn end_work(
     let action = arguments.get("action").map(String::as_str).unwrap_or_default();
     let record = tx.host_record(&host.id).await.map_err(from_store)?;
     let own = record.actions.iter().filter(|line| line.state_version == record.life.version && line.name == action);
-    let open = own.filter(|line| line.status == ActionStatus::Intended && act::is_handed_over(&line.name));
-    let line = open.filter(|line| act::is_for(&record, line, machine)).last();
+    let mut open = own.filter(|line| line.status == ActionStatus::Intended && act::is_handed_over(&line.name));
+    let line = open.rfind(|line| act::is_for(&record, line, machine));
     let Some(line) = line else {
         let short: String = action.chars().take(80).collect();
         let (name, state) = (&host.name, &record.life.state);
