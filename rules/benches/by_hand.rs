@@ -102,11 +102,15 @@ pub(crate) fn gate(host: &Snapshot) -> &'static str {
     if uplink_down(host) {
         return "primary_p0_ready";
     }
-    let infiniband = is_yes(&host.instance.infiniband_synced) || is_no(&host.site.infiniband);
-    if !(infiniband && (is_yes(&host.instance.nvlink_synced) || is_no(&host.site.nvlink))) {
+    if !fabrics_synced(host) {
         return "fabrics_synced";
     }
     "go"
+}
+
+pub(crate) fn fabrics_synced(host: &Snapshot) -> bool {
+    let infiniband = is_yes(&host.instance.infiniband_synced) || is_no(&host.site.infiniband);
+    infiniband && (is_yes(&host.instance.nvlink_synced) || is_no(&host.site.nvlink))
 }
 
 fn is_yes(fact: &Reported<bool>) -> bool {

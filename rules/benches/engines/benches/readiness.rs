@@ -58,7 +58,7 @@ fn digest(host: &Snapshot) -> serde_json::Value {
         "instance_outdated": by_hand::instance_outdated(host),
         "blocked": by_hand::blocked(host),
         "uplink_down": by_hand::uplink_down(host),
-        "fabrics_synced": host.instance.infiniband_synced && host.instance.nvlink_synced,
+        "fabrics_synced": by_hand::fabrics_synced(host),
     })
 }
 
@@ -196,8 +196,7 @@ fn main() {
     let rules = pack(&LoadOptions::default());
     let (raw_facts, digested) = (raw(&host), digest(&host));
     let digested_facts = Value::from_json_str(&digested.to_string()).unwrap();
-    let (mut interpreter, mut of_raw, mut of_digested) =
-        (engine(RAW_REGO), machine(RAW_REGO), machine(DIGESTED_REGO));
+    let (mut interpreter, mut of_raw, mut of_digested) = (engine(RAW_REGO), machine(RAW_REGO), machine(DIGESTED_REGO));
     let (raw_cel, digested_cel) = (Cel::new(RAW_CEL), Cel::new(DIGESTED_CEL));
     let (raw_context, digested_context) = (raw_cel.context("h", &host), digested_cel.context("f", &digested));
     let mut contenders = [
