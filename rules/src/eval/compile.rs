@@ -44,6 +44,8 @@ enum Conjunct {
     Any(u8, Conjunction),
     /// It holds for every DPU, bound at a depth.
     All(u8, Conjunction),
+    /// It depends on facts that can be unknown: it surely holds, it surely does not, else its tree says what is unknown.
+    Reported(Conjunction, Conjunction, Box<Expr>),
     /// Any other expression, and whether it can fail.
     Tree(Box<Expr>, bool),
 }
@@ -110,7 +112,7 @@ impl Conjunction {
         }
     }
 
-    fn for_all_dpus(self, depth: u8) -> Self {
+    pub(crate) fn for_all_dpus(self, depth: u8) -> Self {
         match self.into_dpu_predicate(depth) {
             Ok(predicate) => {
                 Self::predicate(None, Box::new(move |host, _| host.dpus.iter().all(|dpu| predicate(host, dpu))))
@@ -123,7 +125,7 @@ impl Conjunction {
         Self { predicates: Box::default(), others: Box::new([conjunct]) }
     }
 
-    fn predicate(depth: Option<u8>, predicate: Predicate) -> Self {
+    pub(crate) fn predicate(depth: Option<u8>, predicate: Predicate) -> Self {
         let bound = BoundPredicate { of_dpu: depth.is_some(), depth: depth.unwrap_or(0), predicate };
         Self { predicates: Box::new([bound]), others: Box::default() }
     }
@@ -201,6 +203,15 @@ impl Conjunct {
             Self::Or(parts) => any_holds(parts.iter().map(|part| part.hold(env))),
             Self::Any(depth, body) => body.some_dpu(*depth, true, env),
             Self::All(depth, body) => body.some_dpu(*depth, false, env).map(|some_fails| !some_fails),
+            Self::Reported(yes, no, expr) => {
+                if yes.hold(env)? {
+                    Ok(true)
+                } else if no.hold(env)? {
+                    Ok(false)
+                } else {
+                    expr.holds(env)
+                }
+            }
             Self::Tree(expr, _) => expr.holds(env),
         }
     }
@@ -208,7 +219,7 @@ impl Conjunct {
     fn can_fail(&self) -> bool {
         let some = |conjunction: &Conjunction| conjunction.others.iter().any(Self::can_fail);
         match self {
-            Self::Never => false,
+            Self::Never | Self::Reported(..) => false,
             Self::Not(inner) | Self::Any(_, inner) | Self::All(_, inner) => some(inner),
             Self::Or(parts) => parts.iter().any(some),
             Self::Tree(_, can_fail) => *can_fail,
@@ -220,6 +231,9 @@ impl Expr {
     pub(crate) fn compile(&self, reports: &Arc<Reports>) -> Conjunction {
         if let Some((fact, predicate)) = self.predicate() {
             return Conjunction::predicate(fact.dpu(), (fact.fact.compile)(predicate));
+        }
+        if let Some(conjunct) = self.reported(reports) {
+            return Conjunction::one(conjunct);
         }
         match self {
             Self::Bool(true) => Conjunction::default(),
@@ -243,6 +257,15 @@ impl Expr {
         }
     }
 
+    /// As a condition on facts that can be unknown. The parts of a conjunction are better taken one by one.
+    fn reported(&self, reports: &Arc<Reports>) -> Option<Conjunct> {
+        if matches!(self, Self::Apply(Op::And, _)) || self.fails(reports) || self.always_answers(reports) {
+            return None;
+        }
+        let (yes, no) = (self.surely(true, reports)?, self.surely(false, reports)?);
+        Some(Conjunct::Reported(yes, no, Box::new(self.clone())))
+    }
+
     fn tree(&self, reports: &Reports) -> Conjunction {
         Conjunction::one(Conjunct::Tree(Box::new(self.clone()), self.fails(reports)))
     }
@@ -252,7 +275,7 @@ impl Expr {
     }
 
     /// It has an answer for every host.
-    fn always_answers(&self, reports: &Reports) -> bool {
+    pub(crate) fn always_answers(&self, reports: &Reports) -> bool {
         !self.fails(reports) && !self.can_be_unknown(&|report| reports.can_be_unknown(report))
     }
 
@@ -267,7 +290,7 @@ impl Expr {
         (!fact.fact.reported || says_what_unknown_means).then_some((fact, predicate))
     }
 
-    fn predicate_of_known(&self) -> Option<(FactRef, FactPredicate)> {
+    pub(crate) fn predicate_of_known(&self) -> Option<(FactRef, FactPredicate)> {
         let Self::Apply(op, parts) = self else {
             return match self {
                 Self::Fact(fact) => Some((*fact, FactPredicate::Is(true))),

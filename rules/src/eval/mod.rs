@@ -9,6 +9,7 @@ pub(crate) mod evidence;
 pub(crate) mod explain;
 pub(crate) mod health;
 pub(crate) mod prepared;
+pub(crate) mod reported;
 pub(crate) mod time;
 pub(crate) mod track;
 pub(crate) mod unknown;
